@@ -1,0 +1,3 @@
+"""Faultline: how one error travels through an agentic RAG pipeline."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,144 @@
+"""Intervals and tests over arrays. Everything random takes its generator; nothing empty scores zero."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+from statsmodels.stats.proportion import proportion_confint
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval, None where undefined (no cases)."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+def generator(*key: object) -> np.random.Generator:
+    """One generator per (seed, example, condition, stage, operation, sample), independent of call order.
+
+    Args:
+        key: Anything with a stable ``str``; order matters.
+    """
+    digest = hashlib.sha256("\x1f".join(str(part) for part in key).encode()).digest()
+    return np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
+    """A rate with its Wilson score interval; undefined for n = 0.
+
+    Args:
+        successes: Between 0 and n.
+        n: Cases scored.
+        level: Coverage.
+    """
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    low, high = proportion_confint(successes, n, alpha=1 - level, method="wilson")
+    return Estimate(successes / n, float(low), float(high), n)
+
+
+def worst_case(successes: int, n_scored: int, n_missing: int) -> tuple[float, float] | None:
+    """Bounds of a rate if every missing case had failed, or had succeeded; None for no cases at all."""
+    total = n_scored + n_missing
+    if total == 0:
+        return None
+    return successes / total, (successes + n_missing) / total
+
+
+def bootstrap(
+    values: npt.ArrayLike,
+    rng: np.random.Generator,
+    statistic: Callable[[FloatArray], FloatArray] | None = None,
+    clusters: Sequence[object] | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Estimate:
+    """BCa interval of a statistic of weighted means, whole clusters resampled together.
+
+    Each resample is a vector of cluster counts, so a resample of n cases costs one row of a product and no copy
+    of the data (Efron 1987 for the bias and acceleration corrections; acceleration by the cluster jackknife).
+
+    Args:
+        values: Shape (n,) or (n, m): m columns whose means the statistic combines.
+        rng: Source of the resamples.
+        statistic: From column means, shape (..., m), to numbers, shape (...); default the only column's mean.
+        clusters: Shape (n,), for example question ids; default every case its own.
+        resamples: Number of resamples.
+        level: Coverage.
+
+    Returns:
+        The estimate over n cases; without variation the interval is the point.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    data = data[:, None] if data.ndim == 1 else data
+    n = data.shape[0]
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    combine = statistic or (lambda means: means[..., 0])
+    sums, sizes = _cluster_sums(data, clusters)
+    point = float(combine(sums.sum(axis=0) / sizes.sum()))
+    groups = sums.shape[0]
+    if groups == 1:
+        return Estimate(point, None, None, n)
+    drawn = _resampled(sums, sizes, rng, resamples)
+    replicates = combine(drawn)
+    jackknife = combine((sums.sum(axis=0) - sums) / (sizes.sum() - sizes)[:, None])
+    replicates = replicates[np.isfinite(replicates)]
+    if replicates.size == 0 or np.ptp(replicates) == 0.0:
+        return Estimate(point, point, point, n)
+    low, high = np.quantile(replicates, _bca_levels(point, replicates, jackknife, level))
+    return Estimate(point, float(low), float(high), n)
+
+
+def holm(p_values: Sequence[float]) -> FloatArray:
+    """Holm-adjusted p-values, in the order given (step-down, monotone, at most 1)."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    factors = len(p) - np.arange(len(p))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
+    return adjusted
+
+
+def _cluster_sums(data: FloatArray, clusters: Sequence[object] | None) -> tuple[FloatArray, FloatArray]:
+    if clusters is None:
+        return data, np.ones(data.shape[0])
+    _, codes = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
+    sums = np.stack([np.bincount(codes, weights=column) for column in data.T], axis=1)
+    return sums, np.bincount(codes).astype(np.float64)
+
+
+def _resampled(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, resamples: int) -> FloatArray:
+    groups = sums.shape[0]
+    means = np.empty((resamples, sums.shape[1]))
+    block = max(1, 4_000_000 // groups)
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        rows = np.repeat(np.arange(size), groups) * groups
+        picks = rng.integers(0, groups, size * groups)
+        counts = np.bincount(rows + picks, minlength=size * groups).reshape(size, groups).astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means[start : start + size] = (counts @ sums) / (counts @ sizes)[:, None]
+    return means
+
+
+def _bca_levels(point: float, replicates: FloatArray, jackknife: FloatArray, level: float) -> FloatArray:
+    below = np.mean(replicates < point) + 0.5 * np.mean(replicates == point)
+    bias = norm.ppf(np.clip(below, 1 / (replicates.size + 1), 1 - 1 / (replicates.size + 1)))
+    finite = jackknife[np.isfinite(jackknife)]
+    spread = finite.mean() - finite
+    scale = 6.0 * float(np.sum(spread**2)) ** 1.5
+    acceleration = float(np.sum(spread**3)) / scale if scale > 0 else 0.0
+    z = norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    return np.asarray(norm.cdf(bias + (bias + z) / (1 - acceleration * (bias + z))), dtype=np.float64)
