@@ -1,6 +1,6 @@
 """Frozen records that pass between the rooms, and the Protocols that the rooms meet through.
 
-Gold is a record of its own: a :class:`Task` is all that agents, policies and detectors see. :class:`Gold` goes to
+A :class:`Task` is all that agents, policies and detectors see. :class:`Gold` is a record of its own: it goes to
 metrics, faults, the reader, and whatever declares ``needs_gold``.
 """
 

@@ -118,7 +118,8 @@ def write(table: pd.DataFrame, path: Path) -> None:
 
 def read(path: Path) -> pd.DataFrame:
     """Read a results table that :func:`write` wrote."""
-    return pq.read_table(path, schema=schema()).to_pandas()
+    table: pd.DataFrame = pq.read_table(path, schema=schema()).to_pandas()
+    return table
 
 
 def schema() -> pa.Schema:

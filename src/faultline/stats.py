@@ -66,8 +66,8 @@ def bootstrap(
 ) -> Estimate:
     """BCa interval of a statistic of weighted means, whole clusters resampled together.
 
-    Each resample is a vector of cluster counts, so a resample of n cases costs one row of a product and no copy
-    of the data (Efron 1987 for the bias and acceleration corrections; acceleration by the cluster jackknife).
+    Each resample is a vector of cluster counts, so a resample of n cases costs one row of a product and no
+    copy of the data (Efron 1987 for the bias and acceleration corrections; acceleration by the cluster jackknife).
 
     Args:
         values: Shape (n,) or (n, m): m columns whose means the statistic combines.
@@ -113,9 +113,9 @@ def holm(p_values: Sequence[float]) -> FloatArray:
 
 def _cluster_sums(data: FloatArray, clusters: Sequence[object] | None) -> tuple[FloatArray, FloatArray]:
     if clusters is None:
-        return data, np.ones(data.shape[0])
+        return data, np.ones(data.shape[0], dtype=np.float64)
     _, codes = np.unique(np.asarray([str(c) for c in clusters]), return_inverse=True)
-    sums = np.stack([np.bincount(codes, weights=column) for column in data.T], axis=1)
+    sums: FloatArray = np.stack([np.bincount(codes, weights=c) for c in data.T], axis=1).astype(np.float64)
     return sums, np.bincount(codes).astype(np.float64)
 
 
