@@ -1,6 +1,6 @@
 """Frozen records that pass between the rooms, and the Protocols that the rooms meet through.
 
-A :class:`Task` is all that agents, policies and detectors see. :class:`Gold` is a record of its own: it goes to
+A :class:`Task` is all that agents, policies and detectors see. :class:`Gold`, a record of its own, goes to
 metrics, faults, the reader, and whatever declares ``needs_gold``.
 """
 
@@ -210,18 +210,19 @@ class State:
     """What a policy sees when it acts.
 
     Attributes:
-        question: The question.
+        task: What was asked.
         evidence: By retrieval so far, oldest first: the hits of each call.
+        thoughts: The texts of the stages so far.
         notes: What was read at each hop so far (None where nothing could be read).
         hints: Assertions in the context (a misleading cue, a false premise), each naming a value for a hop.
         hop: 1-based hop at hand.
-        hops_total: How many hops the plan has.
         query: The query of the retrieval at hand.
         sample: Sample index (0 for the first).
     """
 
     task: Task
     evidence: tuple[tuple[Hit, ...], ...] = ()
+    thoughts: tuple[str, ...] = ()
     notes: tuple[str | None, ...] = ()
     hints: tuple[Hint, ...] = ()
     hop: int = 1
