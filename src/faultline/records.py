@@ -330,6 +330,14 @@ class Environment(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean)."""
+
+    environment: Environment
+    certificate: Certificate | None = None
+
+
 class Policy(Protocol):
     """Who acts."""
 

@@ -1,4 +1,4 @@
-"""The fixed plan of CHARM's evaluation (paper 1, III-F): retrieval, reasoning, reasoning, tool call, synthesis."""
+"""The fixed plan of CHARM's evaluation (paper 1, III-F)."""
 
 from __future__ import annotations
 

@@ -10,10 +10,9 @@ from faultline.corpora.spans import normalise
 from faultline.errors import Missing
 from faultline.records import (
     Agent,
-    Certificate,
-    Environment,
     Gold,
     Policy,
+    Prepared,
     Stage,
     Task,
     Trajectory,
@@ -21,14 +20,6 @@ from faultline.records import (
 from faultline.store import AppendStore, exclusive
 
 Outcome = Trajectory | Missing
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A task ready to run: its environment, and the certificate of the fault in it (None for a clean run)."""
-
-    environment: Environment
-    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,6 @@ class Donors:
         """
         candidates = [d for d in self._by_kind.get(kind, []) if d.task_id != task_id]
         words = len(like.split())
-        order = rng.permutation(len(candidates))
-        ranked = sorted(order, key=lambda i: abs(len(candidates[i].value.split()) - words))
-        for place in ranked:
-            if not mentions(unlike, candidates[place].value):
-                return candidates[place]
-        return None
+        shuffled = [candidates[int(place)] for place in rng.permutation(len(candidates))]
+        ranked = sorted(shuffled, key=lambda donor: abs(len(donor.value.split()) - words))
+        return next((donor for donor in ranked if not mentions(unlike, donor.value)), None)

@@ -8,7 +8,7 @@ from faultline.records import Environment, Hint, Hit, Passage, Retriever
 
 
 class CallFault:
-    """One retrieval, at one stage, returns the changed passage in place of the original; every other is clean.
+    """One retrieval, at one stage, returns the changed passage in place of the original.
 
     Args:
         inner: The clean environment.

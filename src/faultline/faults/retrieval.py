@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultline.agents.trajectories import Prepared
 from faultline.corpora.donors import Donors
 from faultline.corpora.spans import occurrences
 from faultline.errors import ConfigError, Missing
 from faultline.faults.environments import CallFault, CorpusFault
-from faultline.records import Certificate, Edit, Gold, Hop, LoadedCorpus, Passage, Scope, Task
+from faultline.records import Certificate, Edit, Gold, Hop, LoadedCorpus, Passage, Prepared, Scope, Task
 from faultline.retrieval.environment import PlainEnvironment
 from faultline.stats import generator
 
@@ -130,15 +129,11 @@ def swap(passage: Passage, value: str, replacement: str) -> tuple[Passage, tuple
 def restore(passage: Passage, edits: tuple[Edit, ...]) -> Passage:
     """Undo the edits of a certificate: the original passage, byte for byte."""
     fields = {"title": passage.title, **{f"sentences[{i}]": s for i, s in enumerate(passage.sentences)}}
-    for where in fields:
-        shift = 0
-        for edit in sorted((e for e in edits if e.where == where), key=lambda e: e.start):
-            start = edit.start + shift
-            text = fields[where]
-            if text[start : start + len(edit.after)] != edit.after:
-                raise ValueError(f"{where} at {start}: does not hold {edit.after!r}")
-            fields[where] = text[:start] + edit.before + text[start + len(edit.after) :]
-            shift += 0
+    for edit in sorted(edits, key=lambda e: e.start):  # earlier places first: then the offsets hold again
+        text, end = fields[edit.where], edit.start + len(edit.after)
+        if text[edit.start : end] != edit.after:
+            raise ValueError(f"{edit.where} at {edit.start}: does not hold {edit.after!r}")
+        fields[edit.where] = text[: edit.start] + edit.before + text[end:]
     sentences = tuple(fields[f"sentences[{i}]"] for i in range(len(passage.sentences)))
     return Passage(passage.id, fields["title"], sentences)
 

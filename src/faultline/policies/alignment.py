@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -40,14 +41,14 @@ def similarity(a: str, b: str) -> float:
     return SequenceMatcher(None, _TOKEN.findall(a), _TOKEN.findall(b), autojunk=False).ratio()
 
 
-def _left(codes: list[Opcode], position: int) -> int:
+def _left(codes: Sequence[Opcode], position: int) -> int:
     for tag, i1, i2, j1, _ in codes:
         if i1 <= position < i2:
             return j1 + (position - i1) if tag == "equal" else j1
     return codes[-1][4] if codes else 0
 
 
-def _right(codes: list[Opcode], position: int) -> int:
+def _right(codes: Sequence[Opcode], position: int) -> int:
     for tag, i1, i2, j1, j2 in codes:
         if i1 < position <= i2:
             return j1 + (position - i1) if tag == "equal" else j2
