@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -378,7 +378,10 @@ class Verifier(Protocol):
         ...
 
 
-def describe(component: Any) -> Mapping[str, Any]:
+def describe(component: Any) -> dict[str, Any]:
     """The part of a component that its products depend on: class, version and public settings."""
-    settings = {k: v for k, v in vars(component).items() if not k.startswith("_")}
+    if is_dataclass(component) and not isinstance(component, type):
+        settings = asdict(component)
+    else:
+        settings = {k: v for k, v in vars(component).items() if not k.startswith("_")}
     return {"class": type(component).__name__, "version": getattr(component, "version", 0), **settings}

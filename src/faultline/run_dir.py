@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from faultline.codec import key_of
-from faultline.errors import ConfigError
+from faultline.errors import ConfigError, StoreError
 from faultline.store import exclusive, write_file
 
 SCHEMA = 1
@@ -68,23 +68,26 @@ class RunDir:
         return not self.is_finished(expected if overwrite == "missing" else ())
 
     @contextmanager
-    def working(self, config: str, manifest: Mapping[str, Any]) -> Iterator[None]:
-        """Hold the run while it is computed; leaves DONE, or FAILED with the traceback.
-
-        A second process with the same run waits here.
-        """
-        self.path.mkdir(parents=True, exist_ok=True)
+    def locked(self) -> Iterator[None]:
+        """Hold the run; a second process with the same run waits here, then finds it finished."""
         with exclusive(self.path / ".lock"):
-            for marker in ("DONE", "FAILED"):
-                (self.path / marker).unlink(missing_ok=True)
-            write_file(self.path / "config.yaml", config.encode())
-            self.write_manifest(manifest)
-            try:
-                yield
-            except BaseException:
+            yield
+
+    @contextmanager
+    def working(self, config: str, manifest: Mapping[str, Any]) -> Iterator[None]:
+        """Compute the run (hold it by :meth:`locked`); leaves DONE, or FAILED with the traceback."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        for marker in ("DONE", "FAILED"):
+            (self.path / marker).unlink(missing_ok=True)
+        write_file(self.path / "config.yaml", config.encode())
+        self.write_manifest(manifest)
+        try:
+            yield
+        except BaseException:
+            with suppress(StoreError):  # on a full disk the first error is the one to see
                 write_file(self.path / "FAILED", traceback.format_exc().encode())
-                raise
-            write_file(self.path / "DONE", b"")
+            raise
+        write_file(self.path / "DONE", b"")
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace ``manifest.json``."""

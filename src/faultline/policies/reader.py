@@ -34,6 +34,7 @@ class ReaderSettings:
         noise: Chance that a reading is replaced by another value of its kind.
         hedge_margins: Retrieval margins below which a reading is ``possibly`` and ``probably`` so.
         seed: Of trust and noise.
+        version: Bumped when the reader's behaviour or wording changes.
     """
 
     trust: float = 1.0
@@ -41,11 +42,16 @@ class ReaderSettings:
     noise: float = 0.0
     hedge_margins: tuple[float, float] = (0.1, 0.3)
     seed: int = 0
+    version: int = 1
 
     def __post_init__(self) -> None:
         for name in ("trust", "noise"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ConfigError(f"policy.{name}={getattr(self, name)}: must be between 0 and 1")
+
+    def build(self, corpus: LoadedCorpus) -> Reader:
+        """The reader of one data set."""
+        return Reader(corpus, self)
 
 
 class Reader:
@@ -57,7 +63,6 @@ class Reader:
     """
 
     backbone = "reader"
-    version = 1
     needs_gold = True
 
     def __init__(self, corpus: LoadedCorpus, settings: ReaderSettings) -> None:
