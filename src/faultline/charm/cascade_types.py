@@ -82,9 +82,9 @@ def fit_profiles(
 ) -> Profiles:
     """Profiles from a validation split: the mean direction of a type, drawn towards the prior.
 
-    ``(prior_cases * prior + sum of the cases' unit vectors)`` gives the direction, so a type without cases keeps
-    the prior. Cases without any signal above zero have no direction and are left out. Sums are exact (fsum):
-    the order of cases does not matter.
+    The direction is that of ``prior_cases * prior + sum of the cases' unit vectors``, so a type without cases
+    keeps the prior. Cases without any signal above zero have no direction and are left out. Sums are exact
+    (fsum): the order of cases does not matter.
 
     Args:
         signals: Shape (m, 3), at the flagged (or injected) stage of labelled cascades; NaN counts as 0.

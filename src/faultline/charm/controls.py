@@ -21,7 +21,7 @@ def always(scores: StageScores) -> BoolArray:
 
 
 def per_step(scores: StageScores, tau: float = 0.72) -> BoolArray:
-    """The standard per-step detector of Lemma 1: flags a stage whose entailment by the stage before is below tau.
+    """The per-step detector of Lemma 1: flags a stage that the stage before entails with less than tau.
 
     Args:
         scores: ``entailment_previous`` is read; a stage without it is not flagged.

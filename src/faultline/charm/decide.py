@@ -66,7 +66,7 @@ class Verdicts:
     @property
     def scored(self) -> BoolArray:
         """Shape (n,): trajectories with a score at some stage. The others are missing, not clean."""
-        return ~np.isnan(self.p).all(axis=1)
+        return np.asarray(~np.isnan(self.p).all(axis=1))
 
 
 def stage_signals(scores: StageScores, settings: CharmSettings) -> FloatArray:

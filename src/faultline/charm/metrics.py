@@ -33,7 +33,7 @@ def detection_stage(
         flagged: Shape (n, S).
         injected: Shape (n,), 1-based stage i of the injection.
         criterion: ``strict``: the first flag, if at stage <= i + 1 (VI-B; one before the injection counts);
-            ``windowed``: the first flag at or after i, if at stage <= i + 1 (flags before i are no detections);
+            ``windowed``: the first flag at or after i, if at stage <= i + 1 (an earlier one does not count);
             ``liberal``: the first flag, if before the output stage (VI-B, VI-D); ``any``: the first flag.
         output_stage: The final output, s5 in the paper.
 
@@ -59,12 +59,12 @@ def cdr(
 
 def fpr(flagged: BoolArray) -> Estimate:
     """False positive rate: clean trajectories with a flag at any stage, the output stage included; Wilson."""
-    return _share(flagged.any(axis=1))
+    return _share(np.asarray(flagged.any(axis=1)))
 
 
 def fpr_before_output(flagged: BoolArray, output_stage: int = OUTPUT_STAGE) -> Estimate:
     """As :func:`fpr`, flags before the output stage only: the counterpart of the liberal CDR."""
-    return _share(flagged[:, : output_stage - 1].any(axis=1))
+    return _share(np.asarray(flagged[:, : output_stage - 1].any(axis=1)))
 
 
 def cdd(
@@ -120,7 +120,7 @@ def epr(
 
 
 def msr(resolved: BoolArray, detected: BoolArray) -> Estimate:
-    """Mitigation success rate: resolved among DETECTED cascades (true cascades only, VI-D); Wilson interval."""
+    """Mitigation success rate: resolved among DETECTED true cascades (VI-D); Wilson interval."""
     return _share(resolved[detected])
 
 
@@ -162,8 +162,8 @@ class Lemma1:
     """Do injected cascades pass a per-step detector (paper 1, III-E)?
 
     Attributes:
-        transitions: Share of stage transitions after the injection that pass; ``n`` counts transitions, the BCa
-            interval resamples trajectories (or questions).
+        transitions: Share of stage transitions after the injection that pass; ``n`` counts transitions, the
+            BCa interval resamples trajectories (or questions).
         trajectories: Share of trajectories that pass at every one of theirs; Wilson interval.
         n_missing: Trajectories left out: a transition of theirs has no score, or there is none.
     """
@@ -184,14 +184,14 @@ def lemma1(
 
     Args:
         scores: Of injected trajectories.
-        injected: Shape (n,), 1-based injection stage i; the transitions are those into stages i + 1 and later.
+        injected: Shape (n,), 1-based injection stage i; transitions are those into stages i + 1 and later.
         rng: Source of the resamples.
         tau: The detector's threshold.
         clusters: Shape (n,), question ids.
     """
     after = scores.present & (np.arange(1, scores.stages + 1)[None, :] > injected[:, None])
     unscored = after & np.isnan(scores.entailment_previous)
-    kept = after.any(axis=1) & ~unscored.any(axis=1)
+    kept = np.asarray(after.any(axis=1) & ~unscored.any(axis=1))
     passed = (after & ~per_step(scores, tau))[kept].sum(axis=1)
     total = after[kept].sum(axis=1)
     groups = None if clusters is None else [c for c, yes in zip(clusters, kept, strict=True) if yes]

@@ -27,9 +27,9 @@ class RoutingSettings:
         late_stage: First stage that is sent to PRR; 4 in the paper.
         sfv: PVA needs a_sfv above this; 0.7 in the paper.
         csct: PVA needs a_csct above this; 0.7 in the paper.
-        gate_on: What makes a cascade "high-confidence": the calibrated ``confidence`` of the flagged stage (the
-            system hallucinates confidently, IV-D; a stage without one never is), the trigger's ``score``, or
-            ``off``.
+        gate_on: What makes a cascade "high-confidence": the calibrated ``confidence`` of the flagged stage
+            (the system hallucinates confidently, IV-D; a stage without one never is), the trigger's
+            ``score``, or ``off``.
         gate: High from this value on, in [0, 1]. The paper gives none; 0.8 is a raw confidence of about 0.87
             at T = 1.4.
 

@@ -74,9 +74,9 @@ def from_frame(table: pd.DataFrame, stages: int | None = None) -> tuple[StageSco
     place = (codes, stage - 1)
 
     def spread(column: str) -> Any:
-        kind = np.bool_ if column in ("present", "states_confidence") else np.float64
-        array = np.full(shape, False if kind is np.bool_ else np.nan, dtype=kind)
-        array[place] = table[column].to_numpy(dtype=kind)
+        logical = column in ("present", "states_confidence")
+        array: Any = np.zeros(shape, dtype=np.bool_) if logical else np.full(shape, np.nan)
+        array[place] = table[column].to_numpy(dtype=array.dtype)
         return array
 
     anchors = {a: np.stack([spread(f"{a}_{label}") for label in LABELS], axis=-1) for a in ANCHORS}

@@ -72,10 +72,13 @@ class StageScores:
             _check_range(name, getattr(self, name), 0.0, 1.0)
         for name in ("top1", *SIMILARITIES, "entailment_previous"):
             self._check_empty(name, np.arange(present.shape[1]) == 0, "has a value at stage 1, give NaN")
-        stated = self.states_confidence
-        stated = ~np.isnan(self.confidence).all(axis=1) if stated is None else np.asarray(stated, np.bool_)
+        seen = ~np.isnan(self.confidence).all(axis=1)
+        stated = np.asarray(seen if self.states_confidence is None else self.states_confidence, np.bool_)
         if stated.shape != present.shape[:1]:
             raise DataError(f"scores, field states_confidence: shape {stated.shape}, expected ({self.n},)")
+        if (seen & ~stated).any():
+            row = int((seen & ~stated).argmax())
+            raise DataError(f"scores, row {row}, field states_confidence: false, but confidences are given")
         object.__setattr__(self, "states_confidence", _frozen(stated))
 
     @property
@@ -99,7 +102,7 @@ class StageScores:
         """The scores of some trajectories; a slice, a list of indices or a mask."""
         if not isinstance(rows, slice | list | tuple | np.ndarray):
             raise DataError(f"scores, rows {rows!r}: give a slice, indices or a mask, not a single number")
-        pick = rows if isinstance(rows, slice) else np.asarray(rows)
+        pick = np.arange(self.n)[list(rows) if isinstance(rows, tuple) else rows]
         return StageScores(**{field.name: getattr(self, field.name)[pick] for field in fields(self)})
 
     def until(self, stage: int) -> StageScores:
@@ -133,7 +136,8 @@ def _frozen(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 
 def _check_range(name: str, values: FloatArray, low: float, high: float) -> None:
-    wrong = ((values < low) | (values > high)).reshape(values.shape[0], -1).any(axis=1)
+    outside = (values < low) | (values > high)
+    wrong = outside.any(axis=tuple(range(1, values.ndim)))
     if wrong.any():
         raise DataError(
             f"scores, row {int(wrong.argmax())}, field {name}: outside [{round(low)}, {round(high)}],"
