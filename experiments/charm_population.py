@@ -30,9 +30,9 @@ CLEAN_SHARE = 200 / 700
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One setting of the axes: a repeat's seed, the reader's trust, the fault's scope (None for clean)."""
+    """One setting of the axes: the repeat, the reader's trust, the fault's scope (None for clean)."""
 
-    seed: int
+    repeat: int
     trust: float | None
     scope: str | None
 
@@ -82,8 +82,7 @@ def cells(cfg: DictConfig) -> list[Cell]:
     """Every setting of the axes, clean cells before the injected ones that are compared with them."""
     trusts = _axis(cfg.policy.trust) if "trust" in cfg.policy else [None]
     scopes = _axis(cfg.faults.scope)
-    seeds = range(cfg.seed, cfg.seed + cfg.repeats)
-    return [Cell(s, t, scope) for s in seeds for t in trusts for scope in (None, *scopes)]
+    return [Cell(r, t, scope) for r in range(cfg.repeats) for t in trusts for scope in (None, *scopes)]
 
 
 def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any]) -> Study:
@@ -129,9 +128,9 @@ def _run_cell(
         if swap is None:
             return Prepared(clean)
         query = policy.act("query", State(task)).text
-        return swap.prepare(task, clean, query, agent.top_k)
+        return swap.prepare(task, clean, query, agent.top_k, cell.repeat)
 
-    jobs = [Job(task, condition, 0, partial(prepare, task)) for task in tasks]
+    jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
     generate(store, jobs, agent, policy, corpus.name, advance)
     found = load(store, [job.id_in(corpus.name) for job in jobs])
     return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
@@ -155,12 +154,12 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
 
 def _policy(cfg: DictConfig, cell: Cell) -> Any:
     """The policy's settings in a cell; ``build(corpus)`` makes the policy."""
-    axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cell.seed}
+    axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cfg.seed}
     return hydra.utils.instantiate(cfg.policy, **axes)
 
 
 def _fault(cfg: DictConfig, cell: Cell) -> RetrievalFault:
-    fault: RetrievalFault = hydra.utils.instantiate(cfg.faults, scope=cell.scope, seed=cell.seed)
+    fault: RetrievalFault = hydra.utils.instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
     return fault
 
 
@@ -185,16 +184,17 @@ class Assignment:
     skipped: Counter[str]
 
 
-def assign(study: Study, cell: Cell, reference: Cell) -> Assignment:
+def assign(study: Study, cell: Cell, reference: Cell, seed: int) -> Assignment:
     """Split the questions that can be in either set, at random, in the paper's proportion.
 
-    A question is eligible if its clean run answers correctly and its first retrieval can carry the fault: then
-    both sets are drawn from one population, and no question is in both.
+    A question is eligible if its clean run answers correctly and its first retrieval can carry the fault:
+    then both sets are drawn from one population, and no question is in both.
 
     Args:
         study: What was run.
         cell: A clean cell.
         reference: The injected cell that says whether the fault can be placed.
+        seed: Of the draw.
     """
     skipped: Counter[str] = Counter()
     eligible = []
@@ -204,7 +204,7 @@ def assign(study: Study, cell: Cell, reference: Cell) -> Assignment:
             eligible.append(task.id)
         else:
             skipped[reason] += 1
-    order = sorted(eligible, key=lambda name: generator(cell.seed, name, "assignment").random())
+    order = sorted(eligible, key=lambda name: generator(seed, name, "assignment", cell.repeat).random())
     clean = set(order[: round(len(order) * CLEAN_SHARE)])
     return Assignment(
         injected=tuple(name for name in eligible if name not in clean),

@@ -1,4 +1,4 @@
-"""Scorers from their configuration: the model, its precision and device from the trainer, the shared cache."""
+"""Scorers from their configuration: model, shared cache, precision and device of the trainer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The score verb for CHARM: which texts the models must see, and their answers as stage scores.
 
-Every stage text is checked against two anchors (paper 1, III-F): c1, the stage-1 output (the top-1 document), and
-the consensus of the top k candidates of stage 1; and against the stage before it (Lemma 1's per-step detector).
+Every stage text is checked against two anchors (paper 1, III-F): c1, the stage-1 output (the top-1
+document), and the consensus of the top k candidates of stage 1; and against the stage before it (Lemma 1's
+per-step detector).
 Stage 1 is scored against the consensus only, since c1 against itself is 1 by construction.
 """
 
@@ -83,8 +84,8 @@ def assemble(
         asked: What :func:`requests` listed.
         probabilities: Shape (pairs, 3): entailment, neutral, contradiction.
         embeddings: Shape (texts, d), unit rows.
-        confidence: ``logprobs``: use a confidence only if it comes from log-probabilities; ``stated``: also one
-            that the backbone states in words. Without any, the monitor falls back to contradiction.
+        confidence: ``logprobs``: use a confidence only if it comes from log-probabilities; ``stated``: also
+            one that the backbone states in words. Without any, the monitor falls back to contradiction.
 
     Raises:
         ConfigError: Another word for ``confidence``.
@@ -153,7 +154,7 @@ def _normalised(probabilities: FloatArray) -> FloatArray:
 def _similarities(
     asked: Requests, embeddings: npt.NDArray[np.float32]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Cosines with the previous stage, the first, and the mean of all earlier ones; NaN where there is none."""
+    """Cosines with the previous stage, the first, and the mean of all earlier ones, else NaN."""
     previous, first, mean = (np.full(asked.shape, np.nan) for _ in range(3))
     rows = np.asarray(embeddings, dtype=np.float64)
     by_trajectory: dict[int, list[tuple[int, FloatArray]]] = {}

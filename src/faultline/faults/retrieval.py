@@ -59,7 +59,9 @@ class SpanSwap:
         self._corpus = corpus
         self._donors = Donors(corpus)
 
-    def prepare(self, task: Task, clean: PlainEnvironment, query: str, top_k: int) -> Prepared | Missing:
+    def prepare(
+        self, task: Task, clean: PlainEnvironment, query: str, top_k: int, sample: int = 0
+    ) -> Prepared | Missing:
         """The environment with the fault in it, or why there is none.
 
         Args:
@@ -67,6 +69,7 @@ class SpanSwap:
             clean: Its clean environment.
             query: The first retrieval's query.
             top_k: Passages a retrieval returns.
+            sample: Repeats take other donors.
 
         Returns:
             ``no_span`` if the top-1 passage carries no span of the plan, ``no_donor`` if no value of
@@ -78,7 +81,7 @@ class SpanSwap:
         if hop is None:
             return Missing.NO_SPAN
         original = hits[0].passage
-        rng = generator(self.fault.seed, task.id, self.fault.name, STAGE, "donor", 0)
+        rng = generator(self.fault.seed, task.id, self.fault.name, STAGE, "donor", sample)
         donor = self._donors.pick(hop.kind, hop.answer, self._forbidden(task, gold), task.id, rng)
         if donor is None:
             return Missing.NO_DONOR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -40,24 +41,34 @@ class Terminal:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Advance]:
-        """A bar with rate and time left; without a terminal, one line when the step begins."""
-        if self._quiet:
-            self.note(f"{label}: {total}")
-            yield lambda done: None
-            return
-        columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-        )  # fmt: skip
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(label, total=total, rate="")
+        """A bar over a known number of items; what it yields is called with the number just done."""
+        done = 0
+        with self.growing(label) as update:
+            update(0, total)
 
-            def advance(done: int) -> None:
-                bar.advance(task, done)
-                speed = bar.tasks[0].speed
-                bar.update(task, rate=f"{speed:,.0f}/s" if speed else "")
+            def advance(more: int) -> None:
+                nonlocal done
+                done += more
+                update(done, total)
 
             yield advance
+
+    @contextmanager
+    def growing(self, label: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar with rate and time left, called with (done, total); without a terminal a line every ten seconds."""
+        if self._quiet:
+            yield _Lines(label, self.note)
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        ends = (TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+        with Progress(*columns, *ends, console=self.err, transient=True) as bar:
+            task = bar.add_task(label, total=None, rate="")
+
+            def update(done: int, total: int) -> None:
+                speed = bar.tasks[0].speed
+                bar.update(task, completed=done, total=total, rate=f"{speed:,.0f}/s" if speed else "")
+
+            yield update
 
     def table(self, title: str, rows: pd.DataFrame) -> None:
         """A table as it is, one line a row."""
@@ -68,3 +79,17 @@ class Terminal:
         for values in rows.itertuples(index=False):
             shown.add_row(*(str(value) for value in values))
         self.out.print(shown)
+
+
+class _Lines:
+    """Progress where there is no terminal: a line every few seconds."""
+
+    def __init__(self, label: str, note: Callable[[str], None], seconds: float = 10.0) -> None:
+        self._label, self._note, self._seconds = label, note, seconds
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._seconds:
+            self._last = now
+            self._note(f"{self._label}: {done:,} of {total:,}")

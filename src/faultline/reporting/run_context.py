@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,12 @@ class RunContext:
     def progress(self, label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """A progress bar; what it yields is called with the number of items done."""
         return self.console.progress(label, total)
+
+    @contextmanager
+    def tokens(self, label: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar over tokens whose total is known only once they are planned: called with (done, total)."""
+        with self.console.growing(f"{label} tokens") as update:
+            yield update
 
 
 @dataclass(frozen=True, slots=True)
