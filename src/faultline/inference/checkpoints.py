@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
 
 from faultline.errors import ModelError
 from faultline.inference.loaded import LoadedClassifier
@@ -18,6 +21,12 @@ from faultline.inference.models import ResolvedModel, weights_digest
 LABELS = ("entailment", "neutral", "contradiction")
 """The three classes, in the order of every score triple."""
 
+_POOLING = {
+    "mean": "mean",
+    "pooling_mode_mean_tokens": "mean",
+    "cls": "cls",
+    "pooling_mode_cls_token": "cls",
+}
 # Families whose position table starts after the padding index: that many positions cannot be used.
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer")
 
@@ -170,11 +179,12 @@ class _Pooled(torch.nn.Module):
 def _load(auto: Any, resolved: ResolvedModel) -> tuple[Any, Any]:
     """A model in fp32 and its fast tokenizer; weights that are not in the file are an error, not noise."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(resolved.folder, local_files_only=True)
-        model, info = auto.from_pretrained(
-            resolved.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(resolved.folder, local_files_only=True)
+            model, info = auto.from_pretrained(
+                resolved.folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ModelError(
             f"model {resolved.name}: {resolved.folder} cannot be read ({reason[:160]}); save it again"
@@ -189,6 +199,20 @@ def _load(auto: Any, resolved: ResolvedModel) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bar and no load report: what a report would say is an error here."""
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
 def _takes_types(tokenizer: Any) -> bool:
     return "token_type_ids" in tokenizer.model_input_names
 
@@ -197,15 +221,9 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
     """``mean`` or ``cls``, from either form of the pooling configuration."""
     flags = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
     stated = config.get("pooling_mode", flags[0] if len(flags) == 1 else flags)
-    modes = {
-        "mean": "mean",
-        "pooling_mode_mean_tokens": "mean",
-        "cls": "cls",
-        "pooling_mode_cls_token": "cls",
-    }
-    if not isinstance(stated, str) or stated not in modes:
+    if not isinstance(stated, str) or stated not in _POOLING:
         raise ModelError(f"model {name}: pooling {stated} is not supported; choose a model with mean or cls")
-    return modes[stated]
+    return _POOLING[stated]
 
 
 def _json(path: Path, *, missing_ok: bool = False) -> Any:

@@ -118,7 +118,7 @@ class EmbeddingScorer:
                 owners.append(text)
                 items.append(inputs.add(*self._template.assemble(ids[start:end]), first[text]))
         job = inputs.job("text", self._loaded.digest, self._forward.where, self.token_budget)
-        return job, *(np.asarray(values, dtype=np.int64) for values in (inverse, owners, items))
+        return job, np.array(inverse, np.int64), np.array(owners, np.int64), np.array(items, np.int64)
 
 
 def unit_means(rows: FloatRows, owner: IntArray, item: IntArray) -> FloatRows:
@@ -140,4 +140,5 @@ def unit_means(rows: FloatRows, owner: IntArray, item: IntArray) -> FloatRows:
     norms = np.linalg.norm(means, axis=1, keepdims=True)
     if not norms.all():
         raise ModelError("an embedding has length zero, so no direction; check the embedder's weights")
-    return (means / norms).astype(np.float32)
+    unit: FloatRows = (means / norms).astype(np.float32)
+    return unit

@@ -90,7 +90,7 @@ class Forward:
                 rows[bad] = self._again(inputs, bad)
         except torch.OutOfMemoryError as error:
             raise ModelError(
-                f"a batch of {len(batch.rows)} x {batch.width} tokens does not fit the device; lower token_budget"
+                f"a batch of {len(batch.rows)} x {batch.width} tokens is too large here; lower token_budget"
             ) from error
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if bad.size:

@@ -21,7 +21,7 @@ from faultline.errors import ConfigError
 from faultline.inference.batches import Batch
 from faultline.inference.cache import ScoreCache
 from faultline.inference.embed import EmbeddingScorer
-from faultline.inference.forward import Forward, Precision
+from faultline.inference.forward import Forward, Inputs, Precision
 from faultline.inference.jobs import Job, Progress, cached, store
 from faultline.inference.nli import NliScorer
 
@@ -97,12 +97,8 @@ def predict(
     writer.recall()
     if writer.pending:
         loader = DataLoader(PlannedBatches(job, forward, writer.pending), batch_size=None, num_workers=0)
-        trainer.callbacks.append(writer)
-        try:
-            with _quiet():
-                trainer.predict(PredictModule(job, forward), loader, return_predictions=False)
-        finally:
-            trainer.callbacks.remove(writer)
+        with _quiet():
+            trainer.predict(PredictModule(job, forward, writer), loader, return_predictions=False)
         if trainer.world_size > 1:
             writer.recall()
     if writer.pending:
@@ -116,20 +112,25 @@ def predict(
 class PredictModule(lightning.LightningModule):
     """The scorer's forward pass as a prediction step."""
 
-    def __init__(self, job: Job, forward: Forward) -> None:
+    def __init__(self, job: Job, forward: Forward, writer: BatchWriter) -> None:
         """Wrap the module that computes, so that the trainer places it."""
         super().__init__()
         self.core = forward.core
         self._job = job
         self._forward_pass = forward
+        self._writer = writer
 
-    def predict_step(self, batch: tuple[int, Any], batch_idx: int) -> tuple[int, Rows]:
-        """Rows of one planned batch, for the writer: (position in the plan, shape (n, columns))."""
+    def predict_step(self, batch: tuple[int, Inputs], batch_idx: int) -> tuple[int, Rows]:
+        """Rows of one planned batch: (position in the plan, shape (n, columns))."""
         position, inputs = batch
         return position, self._forward_pass.rows(inputs, self._job, self._job.plan.batches[position])
 
+    def on_predict_batch_end(self, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Hand the rows on at once; the trainer keeps none."""
+        self._writer.write(*outputs)
 
-class PlannedBatches(IterableDataset[tuple[int, Any]]):
+
+class PlannedBatches(IterableDataset[tuple[int, Inputs]]):
     """Padded batches of a plan; each rank takes its share."""
 
     def __init__(self, job: Job, forward: Forward, pending: Iterable[int]) -> None:
@@ -138,7 +139,7 @@ class PlannedBatches(IterableDataset[tuple[int, Any]]):
         self._forward = forward
         self._pending = sorted(pending)
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
+    def __iter__(self) -> Iterator[tuple[int, Inputs]]:
         rank, world = 0, 1
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
@@ -148,7 +149,7 @@ class PlannedBatches(IterableDataset[tuple[int, Any]]):
                 yield position, self._forward.inputs(self._job, self._job.plan.batches[position])
 
 
-class BatchWriter(lightning.Callback):
+class BatchWriter:
     """Takes each batch out of the trainer: into the cache and into the result.
 
     Attributes:
@@ -173,20 +174,11 @@ class BatchWriter(lightning.Callback):
             if found is not None:
                 self._take(position, batch, found)
 
-    def on_predict_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        """Store one computed batch."""
-        position, rows = outputs
-        planned = self._job.plan.batches[position]
-        store(self._job, planned, self._cache, rows)
-        self._take(position, planned, rows)
+    def write(self, position: int, rows: Rows) -> None:
+        """Keep one computed batch, each row under its content key."""
+        batch = self._job.plan.batches[position]
+        store(self._job, batch, self._cache, rows)
+        self._take(position, batch, rows)
 
     def _take(self, position: int, batch: Batch, rows: Rows) -> None:
         self.rows[list(batch.rows)] = rows

