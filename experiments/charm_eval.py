@@ -47,7 +47,7 @@ def plan(cfg: DictConfig) -> list[str]:
     made = len(tasks) * len(cells(cfg))
     stages = len(cfg.agent.stages)
     return [
-        f"generate: {made} trajectories ({len(tasks)} questions x {len(cells(cfg))} cells: repeat, trust, scope)",
+        f"generate: {made} trajectories ({len(tasks)} questions x {len(cells(cfg))} cells)",
         f"score: at most {made * (3 * stages - 2)} pairs with {cfg.nli.name} and {made * stages} stage texts "
         f"with {cfg.embedder.name}, before equal texts are dropped",
         "pay: nothing (no language model is called)",

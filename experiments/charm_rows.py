@@ -11,6 +11,7 @@ import numpy as np
 from experiments.charm_population import Assignment, Cell, Study
 from faultline.agents.trajectories import is_correct
 from faultline.charm import controls, metrics
+from faultline.charm.cascade_types import CASCADE_TYPES
 from faultline.charm.decide import CharmSettings, Verdicts
 from faultline.charm.scores import BoolArray, FloatArray, StageScores
 from faultline.errors import Missing
@@ -138,7 +139,7 @@ class Measured:
 
 
 def detection(sheet: Sheet, measured: Measured, group: Group) -> None:
-    """CDR under the three criteria, CDD, and the paper's EPR and MSR (not run until there is a mitigation)."""
+    """CDR under the three criteria, CDD; EPR and MSR are not run until there is a mitigation."""
     stage = np.array([t.certificate.stage for t in group.trajectories if t.certificate], dtype=np.int64)
     for system, flags in measured.systems().items():
         flagged = flags[group.rows]
@@ -174,7 +175,7 @@ def types_and_routes(sheet: Sheet, measured: Measured, group: Group) -> None:
     true = [t.certificate.cascade_type for t in group.trajectories if t.certificate]
     inferred = [str(name) for name in measured.verdicts.cascade_type[group.rows]]
     counts = metrics.type_confusion(true, inferred)
-    for column, name in enumerate((*metrics.CASCADE_TYPES, "not_flagged")):
+    for column, name in enumerate((*CASCADE_TYPES, "not_flagged")):
         total = Estimate(float(counts[:, column].sum()), None, None, len(true))
         sheet.add("types", f"inferred_{name}", "charm", group.condition, total, "count", group.missing)
     unflagged = Counter(group.missing) + Counter(not_flagged=sum(name == "" for name in inferred))

@@ -28,16 +28,16 @@ def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def _detection(main: pd.DataFrame) -> pd.DataFrame:
     rows = []
     injected = main[main["metric"] == "cdr_strict"]
-    for record in injected.itertuples():
-        options = dict(part.split("=", 1) for part in str(record.condition).split(";"))
-        same = main[(main["system"] == record.system) & (main["condition"] == record.condition)]
+    for record in injected.to_dict("records"):
+        options = dict(part.split("=", 1) for part in str(record["condition"]).split(";"))
+        same = main[(main["system"] == record["system"]) & (main["condition"] == record["condition"])]
         clean = "fault=none" + "".join(
             f";{key}={value}" for key, value in options.items() if key not in ("fault", "scope")
         )
         alarms = main[
-            (main["system"] == record.system) & (main["condition"] == clean) & (main["metric"] == "fpr")
+            (main["system"] == record["system"]) & (main["condition"] == clean) & (main["metric"] == "fpr")
         ]
-        row = {"system": record.system, **options, "n": record.n_scored}
+        row = {"system": record["system"], **options, "n": record["n_scored"]}
         for metric, title in COLUMNS.items():
             row[title] = _shown(same[same["metric"] == metric])
         rows.append({**row, "FPR": _shown(alarms), "n clean": int(alarms["n_scored"].sum())})
@@ -49,12 +49,12 @@ def _population(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "questions": r.metric,
-                "n": r.n_scored,
-                "of": r.n_total,
-                "left out": r.note.removeprefix("missing: "),
+                "questions": r["metric"],
+                "n": r["n_scored"],
+                "of": r["n_total"],
+                "left out": r["note"].removeprefix("missing: "),
             }
-            for r in first.itertuples()
+            for r in first.to_dict("records")
         ]
     )
 

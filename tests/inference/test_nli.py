@@ -28,7 +28,9 @@ def text(rng, words):
 
 def some_pairs(count=30, seed=3):
     rng = random.Random(seed)
-    pairs = [(text(rng, rng.choice([1, 5, 12, 40])), text(rng, rng.choice([1, 4, 11, 50]))) for _ in range(count)]
+    pairs = [
+        (text(rng, rng.choice([1, 5, 12, 40])), text(rng, rng.choice([1, 4, 11, 50]))) for _ in range(count)
+    ]
     return [*pairs, *pairs[:5]]
 
 
@@ -55,7 +57,9 @@ def literal(folder, pairs):
         for h_start, h_end in cut.hypothesis:
             best = None
             for p_start, p_end in cut.premise:
-                inputs = tokenizer(" ".join(left[p_start:p_end]), " ".join(right[h_start:h_end]), return_tensors="pt")
+                inputs = tokenizer(
+                    " ".join(left[p_start:p_end]), " ".join(right[h_start:h_end]), return_tensors="pt"
+                )
                 assert inputs["input_ids"].shape[1] <= 32
                 with torch.no_grad():
                     row = torch.softmax(model(**inputs).logits[0].double(), -1).numpy()[columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,6 +166,11 @@ class NliScorer:
             plan_id=prepared.job.plan.plan_id,
             padding_share=prepared.job.plan.padding_share,
         )
+
+    @property
+    def label2id(self) -> Mapping[str, int]:
+        """Logit column of each class, as the checkpoint says."""
+        return self._loaded.label2id
 
     def verify(self, pairs: Sequence[Pair]) -> FloatArray:
         """(evidence, claim) pairs to probabilities, shape (n, 3): entailment, neutral, contradiction."""

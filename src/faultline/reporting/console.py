@@ -55,7 +55,7 @@ class Terminal:
 
     @contextmanager
     def growing(self, label: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar with rate and time left, called with (done, total); without a terminal a line every ten seconds."""
+        """A bar with rate and time left, called with (done, total); lines without a terminal."""
         if self._quiet:
             yield _Lines(label, self.note)
             return
