@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import pandas as pd
 
@@ -62,7 +62,7 @@ def mirror(
         project=project,
         name=name,
         group=group,
-        mode=mode,
+        mode=cast(Literal["offline", "online"], mode),
         dir=str(run_dir),
         config=dict(config),
         settings=settings,
