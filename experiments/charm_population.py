@@ -61,7 +61,7 @@ class Study:
 
 def load_corpus(cfg: DictConfig) -> LoadedCorpus:
     """The data set, checked against the split list: what is tested on is never what was fitted on."""
-    source = hydra.utils.instantiate(cfg.corpora)
+    source = hydra.utils.instantiate(cfg.corpora, _convert_="all")
     corpus: LoadedCorpus = source.load()
     splits.check(corpus.name, getattr(source, "split", "test"), corpus.tasks)
     return corpus
@@ -118,7 +118,7 @@ def _run_cell(
     store: AppendStore,
     advance: Callable[[int], None],
 ) -> dict[str, Outcome]:
-    agent = hydra.utils.instantiate(cfg.agent)
+    agent = hydra.utils.instantiate(cfg.agent, _convert_="all")
     policy = _policy(cfg, cell).build(corpus)
     condition = cell.condition(cfg.faults.name)
     swap = None if cell.scope is None else SpanSwap(corpus, _fault(cfg, cell))
@@ -143,9 +143,9 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
         {
             "corpus": [corpus.name, corpus.version, corpus.digest],
             "retrieval": OmegaConf.to_container(cfg.retrieval, resolve=True),
-            "embedder": [identity(cfg.embedder)["sha256"], str(cfg.trainer.precision)] if dense else None,
+            "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
             "policy": describe(_policy(cfg, cell)),
-            "agent": describe(hydra.utils.instantiate(cfg.agent)),
+            "agent": describe(hydra.utils.instantiate(cfg.agent, _convert_="all")),
             "fault": None if cell.scope is None else describe(_fault(cfg, cell)),
         },
         24,
@@ -155,11 +155,13 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
 def _policy(cfg: DictConfig, cell: Cell) -> Any:
     """The policy's settings in a cell; ``build(corpus)`` makes the policy."""
     axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cfg.seed}
-    return hydra.utils.instantiate(cfg.policy, **axes)
+    return hydra.utils.instantiate(cfg.policy, _convert_="all", **axes)
 
 
 def _fault(cfg: DictConfig, cell: Cell) -> RetrievalFault:
-    fault: RetrievalFault = hydra.utils.instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
+    fault: RetrievalFault = hydra.utils.instantiate(
+        cfg.faults, _convert_="all", scope=cell.scope, seed=cfg.seed
+    )
     return fault
 
 

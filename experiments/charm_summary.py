@@ -26,22 +26,21 @@ def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _detection(main: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    injected = main[main["metric"] == "cdr_strict"]
-    for record in injected.to_dict("records"):
+    """One line a system and condition; those that differ in trust alone share one."""
+    lines: dict[tuple[object, ...], list[str]] = {}
+    for record in main[main["metric"] == "cdr_strict"].to_dict("records"):
         options = dict(part.split("=", 1) for part in str(record["condition"]).split(";"))
-        same = main[(main["system"] == record["system"]) & (main["condition"] == record["condition"])]
-        clean = "fault=none" + "".join(
-            f";{key}={value}" for key, value in options.items() if key not in ("fault", "scope")
-        )
-        alarms = main[
-            (main["system"] == record["system"]) & (main["condition"] == clean) & (main["metric"] == "fpr")
-        ]
-        row = {"system": record["system"], **options, "n": record["n_scored"]}
-        for metric, title in COLUMNS.items():
-            row[title] = _shown(same[same["metric"] == metric])
-        rows.append({**row, "FPR": _shown(alarms), "n clean": int(alarms["n_scored"].sum())})
-    return pd.DataFrame(rows)
+        same = main[main["system"] == record["system"]]
+        clean = ";".join(["fault=none", *(f"{k}={v}" for k, v in options.items() if k == "trust")])
+        injected = same[same["condition"] == record["condition"]]
+        alarms = same[(same["condition"] == clean) & (same["metric"] == "fpr")]
+        shown = [_shown(injected[injected["metric"] == metric]) for metric in COLUMNS]
+        trust = options.pop("trust", "-")
+        line = (record["system"], *options.values(), record["n_scored"], *shown, _shown(alarms))
+        lines.setdefault((*line, int(alarms["n_scored"].sum())), []).append(trust)
+    titles = ["system", "fault", "scope", "n", *COLUMNS.values(), "FPR", "n clean"]
+    rows = [{**dict(zip(titles, line, strict=True)), "trust": ", ".join(t)} for line, t in lines.items()]
+    return pd.DataFrame(rows, columns=["system", "fault", "scope", "trust", *titles[3:]])
 
 
 def _population(rows: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "bf16-true")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: Lightning moves it between devices field by field
 class Inputs:
     """One padded batch on the host, shape (n, width) each; ``types`` None if the model takes none."""
 

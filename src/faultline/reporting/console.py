@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 Advance = Callable[[int], None]
+TABLE_WIDTH = 200
 
 
 class Terminal:
@@ -24,6 +26,7 @@ class Terminal:
 
     def __init__(self, quiet: bool = False) -> None:
         self.out = Console(highlight=False, soft_wrap=True)
+        self.out.width = max(self.out.width, TABLE_WIDTH)  # wide rows wrap in a terminal, none is cut
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
         self._quiet = quiet or not self.err.is_terminal
 
@@ -72,10 +75,11 @@ class Terminal:
 
     def table(self, title: str, rows: pd.DataFrame) -> None:
         """A table as it is, one line a row."""
-        shown = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+        self.out.print(title, markup=False, style="bold")
+        shown = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
         numeric = {name for name in rows.columns if rows[name].dtype.kind in "if"}
         for name in rows.columns:
-            shown.add_column(str(name), justify="right" if name in numeric else "left", overflow="fold")
+            shown.add_column(str(name), justify="right" if name in numeric else "left", no_wrap=True)
         for values in rows.itertuples(index=False):
             shown.add_row(*(str(value) for value in values))
         self.out.print(shown)

@@ -55,8 +55,6 @@ class Environments:
         """The environment of a task, index shared between tasks that share a pool."""
         name = "all" if self._pool == "all" else task.corpus_ref
         if name not in self._indexes:
-            if self._pool == "question":
-                self._indexes.clear()  # pools are visited task by task; keep one, not thousands
             members = [self._corpus.passages[i] for i in self._corpus.pools[name]]
             self._indexes[name] = self._builder.index(members)
         return PlainEnvironment(self._indexes[name])
