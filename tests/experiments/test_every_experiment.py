@@ -1,0 +1,33 @@
+"""Every file in conf/exp runs on a shrunken configuration."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from experiments.catalogue import CONF, module_of
+from faultline import results
+from tests.experiments.conftest import Run
+
+SHRUNK = {"limit": "8", "resamples": "100"}
+NAMES = sorted(path.stem for path in (CONF / "exp").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs(name: str, run: Run, tmp_path: Path) -> None:
+    raw = OmegaConf.load(CONF / "exp" / f"{name}.yaml")
+    needs_data = "synthetic" not in str(raw)
+    if needs_data and not os.environ.get("FAULTLINE_DATA_DIR"):
+        pytest.skip("FAULTLINE_DATA_DIR is not set: no real data")
+    understood = module_of(str(raw.experiment)).OPTIONS
+    options = [f"{key}={value}" for key, value in SHRUNK.items() if key in understood]
+    done = run(f"+exp={name}", *options, f"runs_dir={tmp_path}", "tracking=off")
+    assert done.returncode == 0, done.stderr
+    directory = Path(done.stdout.strip().splitlines()[-1])
+    table = results.read(directory / "results.parquet")
+    assert len(table) > 0
+    assert set(table["experiment"]) == {name}
+    assert (directory / "DONE").exists()
