@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import hydra.utils
 import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
@@ -14,6 +13,7 @@ from omegaconf import DictConfig
 from experiments import charm_measure, charm_summary
 from experiments.charm_population import Study, cells, chosen, load_corpus, run_study
 from experiments.charm_rows import Names
+from experiments.composition import instantiate
 from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
 from faultline.charm.decide import CharmSettings
 from faultline.charm.score_table import to_frame
@@ -56,6 +56,7 @@ def plan(cfg: DictConfig) -> list[str]:
 
 def run(cfg: DictConfig, context: RunContext) -> Outcome:
     """Run the experiment."""
+    settings = settings_of(cfg)
     trainer = trainer_of(cfg.trainer)
     embedder = embedding_scorer(cfg.embedder, context.stores, trainer)
     clock = [time.perf_counter()]
@@ -83,7 +84,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         nli=f"{scorer.name}@{scorer.digest}",
         embedder=f"{embedder.name}@{embedder.digest}",
     )
-    rows = charm_measure.measure(cfg, study, who, used, scores, settings_of(cfg), names)
+    rows = charm_measure.measure(cfg, study, who, used, scores, settings, names)
     clock.append(time.perf_counter())
     return Outcome(
         rows=rows,
@@ -96,7 +97,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
 def settings_of(cfg: DictConfig) -> CharmSettings:
     """CHARM's settings from ``conf/charm``."""
     parts = ("sfv", "csct", "cpm", "trigger", "routing")
-    made = {part: hydra.utils.instantiate(cfg.charm[part], _convert_="all") for part in parts}
+    made = {part: instantiate(cfg.charm[part]) for part in parts}
     return CharmSettings(**made)
 
 

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hydra.utils
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from experiments.composition import instantiate
 from experiments.models import identity
 from faultline.agents.trajectories import Job, Outcome, generate, is_correct, load
 from faultline.codec import key_of
@@ -61,7 +61,7 @@ class Study:
 
 def load_corpus(cfg: DictConfig) -> LoadedCorpus:
     """The data set, checked against the split list: what is tested on is never what was fitted on."""
-    source = hydra.utils.instantiate(cfg.corpora, _convert_="all")
+    source = instantiate(cfg.corpora)
     corpus: LoadedCorpus = source.load()
     splits.check(corpus.name, getattr(source, "split", "test"), corpus.tasks)
     return corpus
@@ -96,7 +96,7 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     corpus = load_corpus(cfg)
     tasks = chosen(corpus, cfg.limit, cfg.seed)
     needs = {"embedder": embedder} if cfg.retrieval.needs_embedder else {}
-    builder = hydra.utils.instantiate(cfg.retrieval.index, **needs)
+    builder = instantiate(cfg.retrieval.index, **needs)
     environments = Environments(corpus, builder, cfg.retrieval.pool)
     outcomes: dict[Cell, dict[str, Outcome]] = {}
     paths = []
@@ -118,7 +118,7 @@ def _run_cell(
     store: AppendStore,
     advance: Callable[[int], None],
 ) -> dict[str, Outcome]:
-    agent = hydra.utils.instantiate(cfg.agent, _convert_="all")
+    agent = instantiate(cfg.agent)
     policy = _policy(cfg, cell).build(corpus)
     condition = cell.condition(cfg.faults.name)
     swap = None if cell.scope is None else SpanSwap(corpus, _fault(cfg, cell))
@@ -145,7 +145,7 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
             "retrieval": OmegaConf.to_container(cfg.retrieval, resolve=True),
             "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
             "policy": describe(_policy(cfg, cell)),
-            "agent": describe(hydra.utils.instantiate(cfg.agent, _convert_="all")),
+            "agent": describe(instantiate(cfg.agent)),
             "fault": None if cell.scope is None else describe(_fault(cfg, cell)),
         },
         24,
@@ -155,13 +155,11 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
 def _policy(cfg: DictConfig, cell: Cell) -> Any:
     """The policy's settings in a cell; ``build(corpus)`` makes the policy."""
     axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cfg.seed}
-    return hydra.utils.instantiate(cfg.policy, _convert_="all", **axes)
+    return instantiate(cfg.policy, **axes)
 
 
 def _fault(cfg: DictConfig, cell: Cell) -> RetrievalFault:
-    fault: RetrievalFault = hydra.utils.instantiate(
-        cfg.faults, _convert_="all", scope=cell.scope, seed=cfg.seed
-    )
+    fault: RetrievalFault = instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
     return fault
 
 

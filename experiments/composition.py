@@ -7,12 +7,12 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra.errors import HydraException
+from hydra.errors import HydraException, InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from experiments.catalogue import CONF
-from faultline.errors import ConfigError
+from faultline.errors import ConfigError, FaultlineError
 
 OUTSIDE_KEY = ("runs_dir", "overwrite", "dry_run", "tracking", "trainer")
 """Parts of the configuration that no product depends on (the trainer's precision is added back)."""
@@ -31,12 +31,40 @@ def compose(overrides: Sequence[str]) -> DictConfig:
         raise ConfigError(_one_line(error)) from error
 
 
+def instantiate(cfg: DictConfig, **extra: Any) -> Any:
+    """The object that a ``_target_`` configuration describes, lists and dicts as plain ones.
+
+    Raises:
+        FaultlineError: What the object itself says about a wrong value.
+        ConfigError: Any other failure, in one line.
+    """
+    import hydra.utils
+
+    try:
+        return hydra.utils.instantiate(cfg, _convert_="all", **extra)
+    except InstantiationException as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, FaultlineError):
+            cause = cause.__cause__
+        if cause is not None:
+            raise cause from error
+        raise ConfigError(f"{cfg.get('_target_')}: {_one_line(error)}") from error
+
+
 def set_options(overrides: Sequence[str]) -> dict[str, str]:
-    """What the user set: top-level option to its value, from Hydra's override strings."""
+    """What the user set: top-level option to its value, from Hydra's override strings.
+
+    Raises:
+        ConfigError: ``+name=...`` would add an option that nothing reads.
+    """
+    known = {str(name) for name in OmegaConf.load(CONF / "config.yaml")} | {p.name for p in CONF.iterdir()}
     found = {}
     for override in overrides:
         name, _, value = override.lstrip("+~").partition("=")
-        found[name.split(".")[0].split("@")[0].strip("/")] = value
+        root = name.split(".")[0].split("@")[0].strip("/")
+        if override.startswith("+") and root not in known:
+            raise ConfigError(f"{override}: there is no option {root}; see python -m experiments.run --help")
+        found[root] = value
     return found
 
 
@@ -52,4 +80,5 @@ def content(cfg: DictConfig) -> dict[str, Any]:
 def _one_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("full_key:", "object_type=", "Set the env"))]
-    return "; ".join(told[:4]) + "; see python -m experiments.run --help and --list"
+    text = "; ".join(line.rstrip(".") for line in told if not line.startswith("Config search path"))
+    return text.replace(":; ", ": ") + "; see python -m experiments.run --help and --list"

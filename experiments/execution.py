@@ -40,6 +40,7 @@ def execute(cfg: DictConfig, name: str, options: Mapping[str, str], terminal: Te
     """
     module = module_of(cfg.experiment)
     check_options(module, name, options)
+    tracking.check(str(cfg.tracking.mode))
     if cfg.dry_run:
         for line in module.plan(cfg):
             terminal.print(line)

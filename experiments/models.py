@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hydra.utils
 from omegaconf import DictConfig
 
+from experiments.composition import instantiate
 from faultline.inference.models import ModelSpec, ResolvedModel, resolve, weights_digest
 
 if TYPE_CHECKING:
@@ -56,5 +57,7 @@ def embedding_scorer(cfg: DictConfig, stores: Path, trainer: Any) -> EmbeddingSc
 
 
 def trainer_of(cfg: DictConfig) -> Any:
-    """The Lightning trainer of ``conf/trainer``."""
-    return hydra.utils.instantiate(cfg)
+    """The Lightning trainer of ``conf/trainer``, without Lightning's remarks about other hardware."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return instantiate(cfg)

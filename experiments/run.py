@@ -74,7 +74,7 @@ def _hydra(given: list[str], terminal: Terminal) -> int:
         runtime = HydraConfig.get()
         name = str(runtime.runtime.choices.get("exp") or cfg.experiment or "")
         try:
-            execute(cfg, name, set_options(list(runtime.overrides.task)), terminal)
+            execute(cfg, name, set_options(runtime.overrides.task), terminal)
         except FaultlineError as error:
             failures.append(error)
 

@@ -14,6 +14,18 @@ from faultline.errors import ConfigError, StoreError
 MODES = ("offline", "online", "off")
 
 
+def check(mode: str) -> None:
+    """Refuse a mode that could not work, before anything is computed.
+
+    Raises:
+        ConfigError: An unknown mode, or online without a key.
+    """
+    if mode not in MODES:
+        raise ConfigError(f"tracking.mode={mode}: choose one of {', '.join(MODES)}")
+    if mode == "online" and not os.environ.get("WANDB_API_KEY"):
+        raise ConfigError("tracking=online needs WANDB_API_KEY in the environment; or use tracking=offline")
+
+
 def mirror(
     run_dir: Path,
     name: str,
@@ -43,12 +55,9 @@ def mirror(
         ConfigError: An unknown mode, or online without a key.
         StoreError: A table arrived with another number of rows.
     """
-    if mode not in MODES:
-        raise ConfigError(f"tracking.mode={mode}: choose one of {', '.join(MODES)}")
+    check(mode)
     if mode == "off":
         return None
-    if mode == "online" and not os.environ.get("WANDB_API_KEY"):
-        raise ConfigError("tracking=online needs WANDB_API_KEY in the environment; or use tracking=offline")
     home = run_dir / "wandb"
     home.mkdir(parents=True, exist_ok=True)
     for variable, folder in (("WANDB_DATA_DIR", "data"), ("WANDB_CACHE_DIR", "cache"), ("WANDB_DIR", "")):

@@ -110,7 +110,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, tmp_path: 
 def test_help_and_list_import_no_torch(argument: str) -> None:
     code = (
         "import sys; from experiments.run import main; main([sys.argv[1]]); "
-        "heavy = {'torch', 'lightning', 'wandb', 'transformers', 'hydra'} & set(sys.modules); assert not heavy, heavy"
+        "heavy = {'torch', 'lightning', 'wandb', 'transformers', 'hydra'} & set(sys.modules); "
+        "assert not heavy, heavy"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, argument], cwd=ROOT, env=environment(), capture_output=True, text=True
