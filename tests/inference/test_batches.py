@@ -58,7 +58,9 @@ def test_by_hand():
     assert planned.padding_share == 1 - 16 / 17
 
 
-@pytest.mark.parametrize(("keys", "budget", "most"), [(["a", "a"], 9, 9), (["a", "b"], 0, 9), (["a", "b"], 9, 0)])
+@pytest.mark.parametrize(
+    ("keys", "budget", "most"), [(["a", "a"], 9, 9), (["a", "b"], 0, 9), (["a", "b"], 9, 0)]
+)
 def test_bad_plans_are_refused(keys, budget, most):
     with pytest.raises(ConfigError):
         plan([1, 1], keys, budget, most)
@@ -66,7 +68,12 @@ def test_bad_plans_are_refused(keys, budget, most):
 
 def test_content_key_sees_ids_types_and_their_border():
     one, two = np.array([1, 2], np.int32), np.array([3], np.int32)
-    keys = {content_key(one), content_key(one, two), content_key(np.array([1, 2, 3], np.int32)), content_key(two)}
+    keys = {
+        content_key(one),
+        content_key(one, two),
+        content_key(np.array([1, 2, 3], np.int32)),
+        content_key(two),
+    }
     assert len(keys) == 4
     assert content_key(one) == content_key(np.array([1, 2], np.int64))
 

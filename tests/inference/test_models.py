@@ -13,7 +13,12 @@ from faultline.errors import ModelError
 from faultline.inference.models import MODELS_DIR, ModelSpec, resolve, weights_digest
 
 COMMIT = "c" * 40
-FILES = {"config.json": b"{}", "model.safetensors": b"weights", "notes.md": b"not fetched", "tokenizer.json": b"{}"}
+FILES = {
+    "config.json": b"{}",
+    "model.safetensors": b"weights",
+    "notes.md": b"not fetched",
+    "tokenizer.json": b"{}",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +144,11 @@ def test_the_hub_at_the_pinned_revision(tmp_path, monkeypatch):
         server.shutdown()
         server.server_close()
     assert (found.source, found.revision) == ("hub", COMMIT)
-    assert sorted(path.name for path in found.folder.iterdir()) == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert sorted(path.name for path in found.folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
     # The server is gone: the local cache is enough.
     assert resolve(ModelSpec("m", hub_id="owner/m", revision=COMMIT)).folder == found.folder
 

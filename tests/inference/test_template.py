@@ -25,7 +25,9 @@ def test_roberta_style_without_types():
     tokenizer = tiny.tokenizer(32)
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] [SEP] $B [SEP]",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
     )
     template = learn(tokenizer, "tiny", pair=True)
     assert template.segments is None and template.specials == 4

@@ -44,7 +44,9 @@ def test_no_token_is_lost_and_every_window_fits(premise, hypothesis, max_tokens,
     cut = pair_windows(premise, hypothesis, max_tokens, specials, rule)
     assert uncovered(hypothesis, cut.hypothesis) == 0
     assert uncovered(premise, cut.premise) == 0
-    longest = max(end - start for start, end in cut.premise) + max(end - start for start, end in cut.hypothesis)
+    longest = max(end - start for start, end in cut.premise) + max(
+        end - start for start, end in cut.hypothesis
+    )
     assert longest + specials <= max_tokens
 
 
