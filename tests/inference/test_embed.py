@@ -44,7 +44,8 @@ def long_text(words=900):
 def test_short_texts_as_sentence_transformers_does(loaded, reference):
     embedder: Embedder = EmbeddingScorer(loaded)
     ours = embedder.encode(SHORT)
-    assert ours.dtype == np.float32 and ours.shape == (5, 384)
+    assert ours.dtype == np.float32
+    assert ours.shape == (5, 384)
     np.testing.assert_allclose(ours, reference.encode(SHORT, normalize_embeddings=True), atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(ours, axis=1), 1, atol=1e-6)
     np.testing.assert_array_equal(ours[0], ours[4])

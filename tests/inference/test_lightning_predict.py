@@ -49,7 +49,8 @@ def test_same_bits_as_plain_scoring(loaded, precision):
     scores = lit.score(pairs, lambda *done: steps.append(done))
     np.testing.assert_array_equal(scores.probs, plain.probs)
     assert scores.plan_id == plain.plan_id
-    assert steps == sorted(steps) and steps[-1][0] == steps[-1][1]
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1]
     # The weights that the caller holds are untouched, and both paths go on working.
     assert {value.dtype for value in loaded.model.parameters()} == {torch.float32}
     np.testing.assert_array_equal(scorer.verify(pairs), plain.probs)

@@ -86,7 +86,8 @@ def test_same_scores_as_one_pair_at_a_time(folder, loaded):
     assert np.ptp(expected[:, 0]) > 0.2
     np.testing.assert_allclose(scores.probs, expected, atol=1e-5)
     np.testing.assert_allclose(scores.probs.sum(1), 1)
-    assert scores.windows.max() > 4 and scores.windows.min() == 1
+    assert scores.windows.max() > 4
+    assert scores.windows.min() == 1
     assert scores.tokens.tolist() == [len(f"{premise} {claim}".split()) + 3 for premise, claim in pairs]
     assert not scores.truncated.any()
     assert scores.activation == "softmax"
@@ -131,7 +132,8 @@ def test_cached_scores_are_the_same_bits_and_cost_no_forward(loaded, tmp_path):
     steps = []
     first = NliScorer(loaded, token_budget=200, rule=RULE, cache=cache)
     first_scores = first.score(pairs, progress=lambda done, total: steps.append((done, total)))
-    assert steps[-1][0] == steps[-1][1] and len(steps) > 3
+    assert steps[-1][0] == steps[-1][1]
+    assert len(steps) > 3
     second = NliScorer(loaded, token_budget=200, rule=RULE, cache=tmp_path / "scores.sqlite")
     with forwards(loaded) as count:
         second_scores = second.score(pairs)
@@ -229,7 +231,7 @@ def test_rows_that_overflow_are_computed_again_in_fp32(loaded):
 
 
 def test_a_score_that_is_not_finite_names_the_pair(loaded):
-    with pytest.raises(ModelError, match="pair 2 .*not finite in fp32"):
+    with pytest.raises(ModelError, match=r"pair 2 .*not finite in fp32"):
         NliScorer(spoiled(loaded, always=True)).score([("w1", "w2"), ("w3", "w4"), ("w7", "w1")])
 
 
