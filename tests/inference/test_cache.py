@@ -22,7 +22,8 @@ import numpy as np
 from faultline.inference.cache import ScoreCache
 cache = ScoreCache(sys.argv[1])
 for step in range(40):
-    cache.put_many("n", {f"{sys.argv[2]}-{step}": np.full(3, step, np.float32), "both": np.ones(3, np.float32)})
+    rows = {f"{sys.argv[2]}-{step}": np.full(3, step, np.float32), "both": np.ones(3, np.float32)}
+    cache.put_many("n", rows)
     assert cache.get_many("n", [f"{sys.argv[2]}-{step}"])
 """
 

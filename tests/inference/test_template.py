@@ -30,9 +30,11 @@ def test_roberta_style_without_types():
         special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
     )
     template = learn(tokenizer, "tiny", pair=True)
-    assert template.segments is None and template.specials == 4
+    assert template.segments is None
+    assert template.specials == 4
     ids, types = template.assemble(*tokenize(tokenizer, ["w1 w2", "w3"]))
-    assert types is None and ids.tolist() == tokenizer("w1 w2", "w3")["input_ids"]
+    assert types is None
+    assert ids.tolist() == tokenizer("w1 w2", "w3")["input_ids"]
 
 
 def test_tokenize_ignores_a_stored_limit():

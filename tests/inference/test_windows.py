@@ -22,7 +22,8 @@ def test_windows_cover_everything_with_full_windows(length, size, data):
     parts = windows(length, size, stride)
     assert uncovered(length, parts) == 0
     assert all(end - start == min(size, length) for start, end in parts)
-    assert len(set(parts)) == len(parts) and list(parts) == sorted(parts)
+    assert len(set(parts)) == len(parts)
+    assert list(parts) == sorted(parts)
 
 
 @given(st.integers(0, 400), st.integers(1, 60))
@@ -57,7 +58,8 @@ def test_pair_that_fits_is_one_input():
 def test_long_hypothesis_leaves_room_for_the_premise():
     cut = pair_windows(1000, 800, 512, 3)
     assert cut.hypothesis[0] == (0, 512 - 3 - 128)
-    assert cut.premise[0] == (0, 128) and cut.premise[1] == (64, 192)
+    assert cut.premise[0] == (0, 128)
+    assert cut.premise[1] == (64, 192)
     # A short premise needs no more than itself.
     assert pair_windows(20, 800, 512, 3).hypothesis[0] == (0, 512 - 3 - 20)
 

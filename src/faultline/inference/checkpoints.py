@@ -202,15 +202,16 @@ def _load(auto: Any, resolved: ResolvedModel) -> tuple[Any, Any]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """No progress bar and no load report: what a report would say is an error here."""
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    library: Any = logging  # its functions carry no types
+    verbosity, bars = library.get_verbosity(), library.is_progress_bar_enabled()
+    library.set_verbosity_error()
+    library.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(verbosity)
+        library.set_verbosity(verbosity)
         if bars:
-            logging.enable_progress_bar()
+            library.enable_progress_bar()
 
 
 def _takes_types(tokenizer: Any) -> bool:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "bf16-true")
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)  # not frozen: Lightning moves it between devices field by field
-class Inputs:
+class Inputs(NamedTuple):
     """One padded batch on the host, shape (n, width) each; ``types`` None if the model takes none."""
 
     ids: torch.Tensor
