@@ -1,0 +1,1 @@
+"""Batched NLI and embedding scores over distinct texts, cached by content."""
