@@ -99,7 +99,7 @@ def train(config: DictConfig) -> Path:
         logger=False,
         callbacks=[saver, LearningCurve(run / "learning_curve.csv")],
         default_root_dir=run,
-        enable_progress_bar=True,
+        enable_progress_bar=False,
     )
     trainer.fit(module, data, ckpt_path=str(last) if resume else None)
     trainer.save_checkpoint(last)

@@ -22,16 +22,23 @@ def chain_pairs(example: Example, pool: Donors, seed: int) -> Iterator[Pair]:
     holds the answer both are open.
     """
     rng = generator(seed, example.id, "chain")
-    if sum(premises.words(p.rendered) for p in example.support) > premises.MAX_WORDS or len(example.support) < 2:
+    if (
+        sum(premises.words(p.rendered) for p in example.support) > premises.MAX_WORDS
+        or len(example.support) < 2
+    ):
         return
     other = _wrong_answer(example, pool, rng)
     if other is None:
         return
-    claims = [("chain_qa", *(forms.qa(example.question, a, _same(rng, seed)) for a in (example.answer, other)))]
+    claims = [
+        ("chain_qa", *(forms.qa(example.question, a, _same(rng, seed)) for a in (example.answer, other)))
+    ]
     claims += _syntheses(example, other, rng)
     others = [p for p in example.others if not contains(p.rendered, example.answer)]
     for form, true, false in claims:
-        whole = premises.among_others(example.support, others, len(example.support) + int(rng.random() < 0.5), rng)
+        whole = premises.among_others(
+            example.support, others, len(example.support) + int(rng.random() < 0.5), rng
+        )
         yield Pair(whole, true, "entailment", example.dataset, form, example.id)
         yield Pair(whole, false, "contradiction", example.dataset, form, example.id)
         lacking = [p for p in example.support if not contains(p.rendered, example.answer)]
@@ -94,7 +101,12 @@ def _passage_versions(
     if rng.random() < 0.5 and lacking.sentences and not contains(lacking.rendered, value.text):
         yield lacking.rendered, said, "neutral", "sentence_missing"
     else:
-        yield premises.among_others([], rest, 1 + int(rng.integers(3)), rng), said, "neutral", "passage_sentence"
+        yield (
+            premises.among_others([], rest, 1 + int(rng.integers(3)), rng),
+            said,
+            "neutral",
+            "passage_sentence",
+        )
 
 
 def _swappable(passage: Passage, rng: np.random.Generator) -> Value | None:
@@ -129,7 +141,9 @@ def _wrong_answer(example: Example, pool: Donors, rng: np.random.Generator) -> s
         return titles[int(rng.integers(len(titles)))]
     text = " ".join(p.rendered for p in example.support)
     relation = example.facts[-1].relation if example.facts else ""
-    return other_value(example.answer, answer_kind(example.answer, example.question, relation), text, pool, rng)
+    return other_value(
+        example.answer, answer_kind(example.answer, example.question, relation), text, pool, rng
+    )
 
 
 def _syntheses(example: Example, other: str, rng: np.random.Generator) -> list[tuple[str, str, str]]:

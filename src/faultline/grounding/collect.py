@@ -11,12 +11,16 @@ from faultline.errors import DataError
 from faultline.grounding.chains import chain_pairs, passage_pairs
 from faultline.grounding.derive import donors, fact_pairs, hard_neutrals
 from faultline.grounding.multihop import Example, read
-from faultline.grounding.pairs import Pair, capped, distinct, held_out, normalised
+from faultline.grounding.pairs import Pair, capped, distinct, held_out, normalised, shuffled
 from faultline.grounding.public import EVALUATION, TRAINING
 from faultline.records import Passage
 
 TRAIN_FILES = ("hotpotqa/hotpot_train_*", "2wikimultihopqa/2wiki_train_*", "musique/musique_*_train_*")
-DEV_FILES = ("hotpotqa/hotpot_dev_distractor_*", "2wikimultihopqa/2wiki_dev_[!l]*", "musique/musique_*_dev_[!l]*")
+DEV_FILES = (
+    "hotpotqa/hotpot_dev_distractor_*",
+    "2wikimultihopqa/2wiki_dev_[!l]*",
+    "musique/musique_*_dev_[!l]*",
+)
 QUESTION_LISTS = (
     "hotpotqa/hotpot_dev_fullwiki_*",
     "2wikimultihopqa/2wiki_dev_lag*",
@@ -46,6 +50,7 @@ def collect(
     seed: int,
     sources: Sequence[str],
     caps: Mapping[str, int],
+    repeats: Mapping[str, int],
     share: float,
     rounds: int,
     passages: float,
@@ -57,6 +62,7 @@ def collect(
         seed: Of the derived pairs and the caps.
         sources: Names in :data:`~faultline.grounding.public.TRAINING`.
         caps: Largest number of pairs by source.
+        repeats: How often an epoch holds the pairs of a source (default once): short pairs cost little.
         share: Of the groups that is held out.
         rounds: Forms drawn per fact.
         passages: Share of all train passages that give swapped-passage pairs.
@@ -82,6 +88,7 @@ def collect(
     report["pairs.dropped_evaluation_text"] = dropped
     out = [pair for pair in found if held_out(pair.group, share)]
     train = capped((pair for pair in found if not held_out(pair.group, share)), caps, seed)
+    train = shuffled([pair for pair in train for _ in range(repeats.get(pair.source, 1))], seed)
     for name, side in (("train", train), ("held_out", out)):
         report.update(Counter(f"{name}.{pair.source}.{pair.label}" for pair in side))
     return Collected(train, out, dict(sorted(report.items())))
@@ -113,7 +120,9 @@ def train_examples(data: Path) -> tuple[list[Example], Mapping[str, int]]:
         for example in read(path):
             question = normalised(example.question)
             if question in asked:
-                raise DataError(f"{path}: question {example.id} is also in a dev file; remove it from training")
+                raise DataError(
+                    f"{path}: question {example.id} is also in a dev file; remove it from training"
+                )
             if question in seen:
                 continue
             seen.add(question)
@@ -140,7 +149,9 @@ def dev_questions(data: Path) -> set[str]:
     """Normalised questions of the dev lists that come without passages."""
     from faultline.grounding.multihop import records
 
-    return {normalised(str(row["question"])) for path in matching(data, QUESTION_LISTS) for row in records(path)}
+    return {
+        normalised(str(row["question"])) for path in matching(data, QUESTION_LISTS) for row in records(path)
+    }
 
 
 def evaluation_pairs(data: Path) -> list[Pair]:

@@ -18,7 +18,14 @@ from faultline.stats import generator
 Donors = Mapping[str, tuple[str, ...]]
 PERSON_RELATIONS = ("place of birth", "date of birth", "spouse", "father")
 WORK_RELATIONS = ("director", "producer", "publication date", "composer")
-_OF_PERSONS = {*PERSON_RELATIONS, "date of death", "place of death", "country of citizenship", "mother", "educated at"}
+_OF_PERSONS = {
+    *PERSON_RELATIONS,
+    "date of death",
+    "place of death",
+    "country of citizenship",
+    "mother",
+    "educated at",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,10 @@ def fact_pairs(example: Example, pool: Donors, seed: int, rounds: int) -> Iterat
             claim = draw_claim(example, fact, number, other, rng)
             true = true_premise(example, fact, rng)
             false = replaced(true_premise(example, fact, rng), fact.answer, other)
-            made: list[tuple[str, str, Label]] = [(true, claim.text, "entailment"), (true, claim.swapped, "contradiction")]
+            made: list[tuple[str, str, Label]] = [
+                (true, claim.text, "entailment"),
+                (true, claim.swapped, "contradiction"),
+            ]
             # A replaced value in a premise says nothing of a claim from before the replacement if it is absent.
             if not contains(false, fact.answer):
                 made.append((false, claim.text, "contradiction"))
@@ -114,7 +124,9 @@ def draw_claim(example: Example, fact: Fact, number: int, other: str, rng: np.ra
     return Claim(form, text, replaced(text, fact.answer, other))
 
 
-def claim_text(form: str, example: Example, fact: Fact, number: int, value: str, rng: np.random.Generator) -> str:
+def claim_text(
+    form: str, example: Example, fact: Fact, number: int, value: str, rng: np.random.Generator
+) -> str:
     """The claim in one form, with a value in the place of the answer."""
     passage = fact.passage
     sentence = passage.sentences[fact.sentence] if fact.sentence is not None else passage.text

@@ -91,7 +91,9 @@ def declared(query: str, answer: str) -> str | None:
 
     ``Who directed X?`` becomes ``A directed X.``; inverted questions (did, does, is it) are left alone.
     """
-    match = re.match(r"(?:who|what|which \w+)\s+(?!did|does|do|are|were|was the|is the)(\w+ .+?)\??$", query.strip(), re.I)
+    match = re.match(
+        r"(?:who|what|which \w+)\s+(?!did|does|do|are|were|was the|is the)(\w+ .+?)\??$", query.strip(), re.I
+    )
     if match:
         return f"{answer} {match.group(1)}."
     match = re.match(r"(?:who|what)\s+(is|was)\s+(the .+?)\??$", query.strip(), re.I)
@@ -124,7 +126,9 @@ def resolved(sentence: str, title: str) -> str:
     sentence = sentence.strip()
     if not name:
         return sentence
-    sentence = re.sub(r"^(?:He|She|It|They|The (?:film|song|album|book|series|band))\b(?!')", lambda _: name, sentence)
+    sentence = re.sub(
+        r"^(?:He|She|It|They|The (?:film|song|album|book|series|band))\b(?!')", lambda _: name, sentence
+    )
     return re.sub(r"^(?:His|Her|Its|Their)\b", lambda _: name + "'s", sentence)
 
 

@@ -76,7 +76,9 @@ def read(path: Path) -> list[Example]:
         try:
             example = readers[path.parent.name](record)
         except KeyError as error:
-            raise DataError(f"{path}: record {number} has no field {error}; use the original format") from error
+            raise DataError(
+                f"{path}: record {number} has no field {error}; use the original format"
+            ) from error
         if example is not None:
             found.append(example)
     return found
@@ -118,7 +120,11 @@ def make_fact(
 
 def _passages(example: str, context: list[tuple[str, list[str]]]) -> list[Passage]:
     return [
-        Passage(f"{example}/{i}", title, tuple(s if j == 0 or s.startswith(" ") else " " + s for j, s in enumerate(body)))
+        Passage(
+            f"{example}/{i}",
+            title,
+            tuple(s if j == 0 or s.startswith(" ") else " " + s for j, s in enumerate(body)),
+        )
         for i, (title, body) in enumerate(context)
     ]
 
@@ -157,7 +163,9 @@ def _twowiki(record: Record) -> Example | None:
     others = tuple(p for p in passages if p.title not in titles)
     if len(support) < len(titles) or not kept:
         return None
-    return Example(record["_id"], "twowiki", record["question"], record["answer"], kept, tuple(support), others)
+    return Example(
+        record["_id"], "twowiki", record["question"], record["answer"], kept, tuple(support), others
+    )
 
 
 def _musique(record: Record) -> Example | None:
@@ -185,4 +193,6 @@ def _musique(record: Record) -> Example | None:
         order.append(index)
     support = tuple(passages[i] for i in dict.fromkeys(order))
     others = tuple(p for i, p in passages.items() if i not in order)
-    return Example(record["id"], "musique", record["question"], record["answer"], tuple(facts), support, others)
+    return Example(
+        record["id"], "musique", record["question"], record["answer"], tuple(facts), support, others
+    )

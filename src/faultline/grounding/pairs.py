@@ -82,7 +82,9 @@ def capped(pairs: Iterable[Pair], caps: Mapping[str, int], seed: int) -> list[Pa
     for source in sorted(buckets):
         parts = {label: sorted(found, key=lambda item: item[0]) for label, found in buckets[source].items()}
         room = caps.get(source, sum(map(len, parts.values())))
-        for left, label in zip(range(len(parts), 0, -1), sorted(parts, key=lambda k: len(parts[k])), strict=True):
+        for left, label in zip(
+            range(len(parts), 0, -1), sorted(parts, key=lambda k: len(parts[k])), strict=True
+        ):
             take = parts[label][: room // left]
             room -= len(take)
             kept.extend(pair for _, pair in take)

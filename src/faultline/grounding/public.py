@@ -55,7 +55,9 @@ def fever_symmetric(folder: Path) -> Iterator[Pair]:
     for part in ("dev", "test"):
         for row in records(folder / f"fever_symmetric_{part}.jsonl.gz"):
             label = names[str(row["gold_label"])]
-            yield from _pair(_untokenised(row["evidence"]), _untokenised(row["claim"]), label, "fever_symmetric")
+            yield from _pair(
+                _untokenised(row["evidence"]), _untokenised(row["claim"]), label, "fever_symmetric"
+            )
 
 
 def wice(folder: Path) -> Iterator[Pair]:

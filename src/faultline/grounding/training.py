@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def factor(step: int, *, warmup: int, decay: int, total: int) -> float:
     if step < warmup:
         return (step + 1) / warmup
     return min(1.0, max(0.0, (total - step) / decay)) if decay else 1.0
+
+
+log = logging.getLogger(__name__)
 
 
 class GroundingModule(L.LightningModule):
@@ -112,10 +116,25 @@ class GroundingModule(L.LightningModule):
 
 
 class LearningCurve(L.Callback):
-    """Appends the held-out metrics of every validation to a CSV."""
+    """Appends the held-out metrics of every validation to a CSV, and logs the training loss.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    Args:
+        path: The CSV.
+        log_every: Steps between two lines of the log.
+    """
+
+    def __init__(self, path: Path, log_every: int = 50) -> None:
+        self._path, self._every = path, log_every
+        self._losses: list[float] = []
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Mean loss since the last line."""
+        self._losses.append(float(outputs["loss"]))
+        if trainer.global_step % self._every == 0:
+            log.info("step %d: loss %.4f", trainer.global_step, sum(self._losses) / len(self._losses))
+            self._losses.clear()
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """One row."""
@@ -125,4 +144,5 @@ class LearningCurve(L.Callback):
             writer = csv.writer(handle)
             if new:
                 writer.writerow(["step", *pl_module.curve])
+            log.info("step %d: held out %s", trainer.global_step, pl_module.curve)
             writer.writerow([trainer.global_step, *(f"{v:.4f}" for v in pl_module.curve.values())])

@@ -16,7 +16,17 @@ _NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})+(?![\w])|(?<![\w.,/-])\d+(?
 _WORD = r"(?:[A-Z]\.|[A-Z][\w'’-]*)"
 _NAME = re.compile(rf"{_WORD}(?:(?: (?:of|de|the|van|von|la|del|di|der))? {_WORD})*")
 _NATIONALITY = re.compile(r"(?:[a-z](?:ian|ean|ican|ese|ish)|French|Greek|Dutch|German|Swiss|Thai|Welsh)$")
-_PLACE_RELATIONS = ("place", "country", "located", "location", "continent", "capital", "city", "state", "border")
+_PLACE_RELATIONS = (
+    "place",
+    "country",
+    "located",
+    "location",
+    "continent",
+    "capital",
+    "city",
+    "state",
+    "border",
+)
 _PERSON_RELATIONS = (
     "director performer composer author father mother spouse child sibling founded producer cast member "
     "screenwriter president"
@@ -96,7 +106,9 @@ def perturbed(value: str, kind: str, rng: np.random.Generator) -> str | None:
     numbers = list(re.finditer(r"\d+", value))
     if kind not in {"date", "number"} or not numbers:
         return None
-    pick = max(numbers, key=lambda m: len(m.group())) if kind == "date" else numbers[rng.integers(len(numbers))]
+    pick = (
+        max(numbers, key=lambda m: len(m.group())) if kind == "date" else numbers[rng.integers(len(numbers))]
+    )
     old = int(pick.group())
     step = int(rng.integers(1, 30 if old > 40 else 9))
     new = old - step if rng.random() < 0.5 and old > step else old + step

@@ -126,7 +126,9 @@ def apply_delta(model: torch.nn.Module, delta: Tensors) -> None:
             else:
                 step = delta[f"{name}.up"].float() @ delta[f"{name}.down"].float()
             if name not in weights or weights[name].shape != step.shape:
-                raise ModelError(f"delta {name}: no such weight of shape {tuple(step.shape)} in the base model")
+                raise ModelError(
+                    f"delta {name}: no such weight of shape {tuple(step.shape)} in the base model"
+                )
             weights[name] += step
 
 
@@ -144,7 +146,10 @@ def load_adapter_checkpoint(folder: Path) -> LoadedClassifier:
         raise ModelError(f"{path}: no such file; train one with python -m experiments.train_nli")
     config = json.loads(path.read_text(encoding="utf-8"))
     base = base_folder()
-    for file, key in ((base / "model.safetensors", "base_sha256"), (folder / "delta.safetensors", "delta_sha256")):
+    for file, key in (
+        (base / "model.safetensors", "base_sha256"),
+        (folder / "delta.safetensors", "delta_sha256"),
+    ):
         if not file.is_file():
             raise ModelError(f"{file}: no such file, but {path} needs it; reinstall the package")
         if file_digest(file) != config[key]:

@@ -16,7 +16,8 @@ class LoadedClassifier:
     Attributes:
         model: ``forward(input_ids, attention_mask, token_type_ids=None)`` gives raw logits, shape (batch, 3).
         tokenizer: Its Hugging Face fast tokenizer.
-        label2id: Lower-case names entailment, neutral, contradiction to logit columns; read from the checkpoint.
+        label2id: Lower-case names entailment, neutral, contradiction to logit columns, as the
+            checkpoint has them.
         max_tokens: Longest pair it was built for, special tokens included.
         digest: sha256 over all weights that it computes with.
         name: Name in the results tables.
