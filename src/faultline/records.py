@@ -1,6 +1,6 @@
 """Frozen records that pass between the rooms, and the Protocols that the rooms meet through.
 
-A :class:`Task` is all that agents, policies and detectors see. :class:`Gold` is a record of its own: it goes to
+A :class:`Task` is all that agents, policies and detectors see. :class:`Gold`, a record of its own, goes to
 metrics, faults, the reader, and whatever declares ``needs_gold``.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -210,18 +210,19 @@ class State:
     """What a policy sees when it acts.
 
     Attributes:
-        question: The question.
+        task: What was asked.
         evidence: By retrieval so far, oldest first: the hits of each call.
+        thoughts: The texts of the stages so far.
         notes: What was read at each hop so far (None where nothing could be read).
         hints: Assertions in the context (a misleading cue, a false premise), each naming a value for a hop.
         hop: 1-based hop at hand.
-        hops_total: How many hops the plan has.
         query: The query of the retrieval at hand.
         sample: Sample index (0 for the first).
     """
 
     task: Task
     evidence: tuple[tuple[Hit, ...], ...] = ()
+    thoughts: tuple[str, ...] = ()
     notes: tuple[str | None, ...] = ()
     hints: tuple[Hint, ...] = ()
     hop: int = 1
@@ -329,6 +330,14 @@ class Environment(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean)."""
+
+    environment: Environment
+    certificate: Certificate | None = None
+
+
 class Policy(Protocol):
     """Who acts."""
 
@@ -369,7 +378,10 @@ class Verifier(Protocol):
         ...
 
 
-def describe(component: Any) -> Mapping[str, Any]:
+def describe(component: Any) -> dict[str, Any]:
     """The part of a component that its products depend on: class, version and public settings."""
-    settings = {k: v for k, v in vars(component).items() if not k.startswith("_")}
+    if is_dataclass(component) and not isinstance(component, type):
+        settings = asdict(component)
+    else:
+        settings = {k: v for k, v in vars(component).items() if not k.startswith("_")}
     return {"class": type(component).__name__, "version": getattr(component, "version", 0), **settings}

@@ -67,7 +67,7 @@ def bootstrap(
     """BCa interval of a statistic of weighted means, whole clusters resampled together.
 
     Each resample is a vector of cluster counts, so a resample of n cases costs one row of a product and no
-    copy of the data (Efron 1987 for the bias and acceleration corrections; acceleration by the cluster jackknife).
+    copy of the data (Efron 1987; the acceleration is that of the cluster jackknife).
 
     Args:
         values: Shape (n,) or (n, m): m columns whose means the statistic combines.

@@ -1,0 +1,140 @@
+"""CHARM on a data set: run, score, decide, measure (paper 1, Tables VI and VII)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import hydra.utils
+import numpy as np
+import pandas as pd
+from omegaconf import DictConfig
+
+from experiments import charm_measure, charm_summary
+from experiments.charm_population import Study, cells, chosen, load_corpus, run_study
+from experiments.charm_rows import Names
+from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
+from faultline.charm.decide import CharmSettings
+from faultline.charm.score_table import to_frame
+from faultline.charm.scores import StageScores
+from faultline.charm.scoring import assemble, consensus_anchors, requests
+from faultline.errors import DataError
+from faultline.records import Trajectory
+from faultline.reporting.run_context import Outcome, RunContext
+
+if TYPE_CHECKING:
+    from faultline.inference.nli import NliScorer, PairScores
+
+OPTIONS = frozenset(
+    {"limit", "seed", "repeats", "paired", "corpora", "policy", "retrieval", "agent", "faults"}
+    | {"nli", "embedder", "charm", "resamples"}
+)
+
+
+def inputs(cfg: DictConfig) -> dict[str, Any]:
+    """What the run depends on besides its configuration: the data's content and the models' weights."""
+    return {
+        "corpus": load_corpus(cfg).digest,
+        "nli": identity(cfg.nli)["sha256"],
+        "embedder": identity(cfg.embedder)["sha256"],
+    }
+
+
+def plan(cfg: DictConfig) -> list[str]:
+    """What a run would do."""
+    tasks = chosen(load_corpus(cfg), cfg.limit, cfg.seed)
+    made = len(tasks) * len(cells(cfg))
+    stages = len(cfg.agent.stages)
+    return [
+        f"generate: {made} trajectories ({len(tasks)} questions x {len(cells(cfg))} cells)",
+        f"score: at most {made * (3 * stages - 2)} pairs with {cfg.nli.name} and {made * stages} stage texts "
+        f"with {cfg.embedder.name}, before equal texts are dropped",
+        "pay: nothing (no language model is called)",
+    ]
+
+
+def run(cfg: DictConfig, context: RunContext) -> Outcome:
+    """Run the experiment."""
+    trainer = trainer_of(cfg.trainer)
+    embedder = embedding_scorer(cfg.embedder, context.stores, trainer)
+    clock = [time.perf_counter()]
+    study = run_study(cfg, context, lambda: embedder)
+    who = charm_measure.assignments(cfg, study)
+    used = charm_measure.used(cfg, study, who)
+    if not used:
+        raise DataError(f"{study.corpus.name}: no question is eligible; raise limit, or see {context.stores}")
+    clock.append(time.perf_counter())
+    scorer = nli_scorer(cfg.nli, context.stores, trainer)
+    asked = requests(
+        used, consensus_anchors(used, cfg.charm.consensus_k, cfg.charm.consensus, embedder.encode)
+    )
+    with context.tokens("embedding") as advance:
+        embeddings = embedder.encode(asked.texts, advance)
+    clock.append(time.perf_counter())
+    with context.tokens("NLI") as advance:
+        judged = scorer.score(asked.pairs, advance)
+    clock.append(time.perf_counter())
+    scores = assemble(used, asked, judged.probs, embeddings, cfg.charm.confidence)
+    names = Names(
+        experiment=context.experiment,
+        dataset=study.corpus.name,
+        backbone=used[0].backbone,
+        nli=f"{scorer.name}@{scorer.digest}",
+        embedder=f"{embedder.name}@{embedder.digest}",
+    )
+    rows = charm_measure.measure(cfg, study, who, used, scores, settings_of(cfg), names)
+    clock.append(time.perf_counter())
+    return Outcome(
+        rows=rows,
+        tables={"signals": to_frame(scores, [t.id for t in used])},
+        timings=_timings(clock, judged, scores),
+        manifest=_manifest(cfg, context, study, used, scorer),
+    )
+
+
+def settings_of(cfg: DictConfig) -> CharmSettings:
+    """CHARM's settings from ``conf/charm``."""
+    parts = ("sfv", "csct", "cpm", "trigger", "routing")
+    made = {part: hydra.utils.instantiate(cfg.charm[part], _convert_="all") for part in parts}
+    return CharmSettings(**made)
+
+
+def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """The tables that are printed."""
+    return charm_summary.summary(table)
+
+
+def _timings(clock: list[float], judged: PairScores, scores: StageScores) -> dict[str, float]:
+    """Wall-clock seconds by step; ``lo_ms`` is scoring time a stage, cached scores included in the stages."""
+    steps = dict(zip(("generate", "embed", "nli", "decide"), np.diff(clock).tolist(), strict=True))
+    stages = int(scores.present.sum())
+    scoring = steps["embed"] + steps["nli"]
+    return {
+        **{f"{name}_s": seconds for name, seconds in steps.items()},
+        "pairs": float(len(judged.tokens)),
+        "pair_tokens": float(judged.tokens.sum()),
+        "windows_share": float((judged.windows > 1).mean()),
+        "padding_share": judged.padding_share,
+        "stages": float(stages),
+        "lo_ms": 1000.0 * scoring / stages,
+    }
+
+
+def _manifest(
+    cfg: DictConfig, context: RunContext, study: Study, used: list[Trajectory], scorer: NliScorer
+) -> dict[str, Any]:
+    return {
+        "data": {
+            "name": study.corpus.name,
+            "sha256": study.corpus.digest,
+            "skipped": dict(study.corpus.skipped),
+        },
+        "models": {"nli": identity(cfg.nli), "embedder": identity(cfg.embedder)},
+        "label2id": dict(scorer.label2id),
+        "activation": "softmax",
+        "seeds": {"seed": cfg.seed, "repeats": cfg.repeats},
+        "cost": {"usd": 0.0, "calls": 0},
+        "stores": [str(path.relative_to(context.stores)) for path in study.stores],
+        "trajectories": [t.id for t in used],
+    }

@@ -1,0 +1,223 @@
+"""The trajectories of a CHARM study: clean and injected runs of every task, and who is in which set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra.utils
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from experiments.models import identity
+from faultline.agents.trajectories import Job, Outcome, generate, is_correct, load
+from faultline.codec import key_of
+from faultline.corpora import splits
+from faultline.errors import ConfigError, Missing
+from faultline.faults.retrieval import RetrievalFault, SpanSwap
+from faultline.records import LoadedCorpus, Prepared, State, Task, describe
+from faultline.reporting.run_context import RunContext
+from faultline.retrieval.environment import Environments
+from faultline.stats import generator
+from faultline.store import AppendStore
+
+CLEAN_SHARE = 200 / 700
+"""Clean questions of HotpotQA among all that are used (paper 1, VI-A7: 500 injected, 200 clean)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One setting of the axes: the repeat, the reader's trust, the fault's scope (None for clean)."""
+
+    repeat: int
+    trust: float | None
+    scope: str | None
+
+    def condition(self, fault: str) -> str:
+        """As in the results table."""
+        parts = [f"fault={fault}", f"scope={self.scope}"] if self.scope else ["fault=none"]
+        return ";".join(parts + ([] if self.trust is None else [f"trust={self.trust:g}"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Everything that was run.
+
+    Attributes:
+        corpus: The data set.
+        tasks: The tasks in use.
+        outcomes: By cell, then by task id: the trajectory, or why there is none.
+        stores: Files of the trajectory stores.
+    """
+
+    corpus: LoadedCorpus
+    tasks: tuple[Task, ...]
+    outcomes: dict[Cell, dict[str, Outcome]]
+    stores: tuple[Path, ...]
+
+
+def load_corpus(cfg: DictConfig) -> LoadedCorpus:
+    """The data set, checked against the split list: what is tested on is never what was fitted on."""
+    source = hydra.utils.instantiate(cfg.corpora)
+    corpus: LoadedCorpus = source.load()
+    splits.check(corpus.name, getattr(source, "split", "test"), corpus.tasks)
+    return corpus
+
+
+def chosen(corpus: LoadedCorpus, limit: int | None, seed: int) -> tuple[Task, ...]:
+    """All tasks, or ``limit`` of them by a seeded order that does not depend on the limit."""
+    if limit is None:
+        return corpus.tasks
+    if limit < 1:
+        raise ConfigError(f"limit={limit}: must be at least 1")
+    order = sorted(corpus.tasks, key=lambda task: key_of(["limit", seed, task.id]))
+    names = {task.id for task in order[:limit]}
+    return tuple(task for task in corpus.tasks if task.id in names)
+
+
+def cells(cfg: DictConfig) -> list[Cell]:
+    """Every setting of the axes, clean cells before the injected ones that are compared with them."""
+    trusts = _axis(cfg.policy.trust) if "trust" in cfg.policy else [None]
+    scopes = _axis(cfg.faults.scope)
+    return [Cell(r, t, scope) for r in range(cfg.repeats) for t in trusts for scope in (None, *scopes)]
+
+
+def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any]) -> Study:
+    """Run (or find in the stores) every task in every cell.
+
+    Args:
+        cfg: The configuration.
+        context: Where stores and progress bars are.
+        embedder: Makes the embedder, for a retriever that needs one.
+    """
+    corpus = load_corpus(cfg)
+    tasks = chosen(corpus, cfg.limit, cfg.seed)
+    needs = {"embedder": embedder} if cfg.retrieval.needs_embedder else {}
+    builder = hydra.utils.instantiate(cfg.retrieval.index, **needs)
+    environments = Environments(corpus, builder, cfg.retrieval.pool)
+    outcomes: dict[Cell, dict[str, Outcome]] = {}
+    paths = []
+    wanted = cells(cfg)
+    with context.progress("trajectories", len(tasks) * len(wanted)) as advance:
+        for cell in wanted:
+            store = AppendStore(context.stores / "trajectories" / f"{_store_key(cfg, corpus, cell)}.jsonl")
+            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, store, advance)
+            paths.append(store.path)
+    return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)))
+
+
+def _run_cell(
+    cfg: DictConfig,
+    corpus: LoadedCorpus,
+    tasks: Sequence[Task],
+    environments: Environments,
+    cell: Cell,
+    store: AppendStore,
+    advance: Callable[[int], None],
+) -> dict[str, Outcome]:
+    agent = hydra.utils.instantiate(cfg.agent)
+    policy = _policy(cfg, cell).build(corpus)
+    condition = cell.condition(cfg.faults.name)
+    swap = None if cell.scope is None else SpanSwap(corpus, _fault(cfg, cell))
+
+    def prepare(task: Task) -> Prepared | Missing:
+        clean = environments.clean(task)
+        if swap is None:
+            return Prepared(clean)
+        query = policy.act("query", State(task)).text
+        return swap.prepare(task, clean, query, agent.top_k, cell.repeat)
+
+    jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
+    generate(store, jobs, agent, policy, corpus.name, advance)
+    found = load(store, [job.id_in(corpus.name) for job in jobs])
+    return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
+
+
+def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
+    """Everything that a trajectory of the cell depends on, and nothing else."""
+    dense = bool(cfg.retrieval.needs_embedder)
+    return key_of(
+        {
+            "corpus": [corpus.name, corpus.version, corpus.digest],
+            "retrieval": OmegaConf.to_container(cfg.retrieval, resolve=True),
+            "embedder": [identity(cfg.embedder)["sha256"], str(cfg.trainer.precision)] if dense else None,
+            "policy": describe(_policy(cfg, cell)),
+            "agent": describe(hydra.utils.instantiate(cfg.agent)),
+            "fault": None if cell.scope is None else describe(_fault(cfg, cell)),
+        },
+        24,
+    )
+
+
+def _policy(cfg: DictConfig, cell: Cell) -> Any:
+    """The policy's settings in a cell; ``build(corpus)`` makes the policy."""
+    axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cfg.seed}
+    return hydra.utils.instantiate(cfg.policy, **axes)
+
+
+def _fault(cfg: DictConfig, cell: Cell) -> RetrievalFault:
+    fault: RetrievalFault = hydra.utils.instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
+    return fault
+
+
+def _axis(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, ListConfig) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Which tasks are used how, in one repeat and at one trust.
+
+    Attributes:
+        injected: Task ids whose injected runs are evaluated.
+        clean: Task ids whose clean runs are; disjoint from ``injected``.
+        eligible: Both, in the tasks' order.
+        skipped: Tasks out of use, by reason.
+    """
+
+    injected: tuple[str, ...]
+    clean: tuple[str, ...]
+    eligible: tuple[str, ...]
+    skipped: Counter[str]
+
+
+def assign(study: Study, cell: Cell, reference: Cell, seed: int) -> Assignment:
+    """Split the questions that can be in either set, at random, in the paper's proportion.
+
+    A question is eligible if its clean run answers correctly and its first retrieval can carry the fault:
+    then both sets are drawn from one population, and no question is in both.
+
+    Args:
+        study: What was run.
+        cell: A clean cell.
+        reference: The injected cell that says whether the fault can be placed.
+        seed: Of the draw.
+    """
+    skipped: Counter[str] = Counter()
+    eligible = []
+    for task in study.tasks:
+        reason = _unusable(study, task, cell, reference)
+        if reason is None:
+            eligible.append(task.id)
+        else:
+            skipped[reason] += 1
+    order = sorted(eligible, key=lambda name: generator(seed, name, "assignment", cell.repeat).random())
+    clean = set(order[: round(len(order) * CLEAN_SHARE)])
+    return Assignment(
+        injected=tuple(name for name in eligible if name not in clean),
+        clean=tuple(name for name in eligible if name in clean),
+        eligible=tuple(eligible),
+        skipped=skipped,
+    )
+
+
+def _unusable(study: Study, task: Task, cell: Cell, reference: Cell) -> str | None:
+    base, hit = study.outcomes[cell][task.id], study.outcomes[reference][task.id]
+    if isinstance(base, Missing):
+        return f"clean:{base}"
+    if not is_correct(base, study.corpus.gold[task.id]):
+        return f"clean:{base.missing or Missing.WRONG_ANSWER}"
+    return f"fault:{hit}" if isinstance(hit, Missing) else None

@@ -1,0 +1,1 @@
+"""Agents: what runs a task to its end."""

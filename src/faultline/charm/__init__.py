@@ -1,0 +1,1 @@
+"""CHARM: stage signals, the trigger that adds them up, and the metrics of early detection."""

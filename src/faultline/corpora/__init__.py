@@ -1,0 +1,1 @@
+"""Data sets, one file each, and the embedded synthetic world."""

@@ -1,0 +1,154 @@
+"""Retrieval cascade (paper 1, VI-B): the top-1 document is replaced by a close but false one.
+
+Generator ``span_swap``: in the top-1 passage of the first retrieval, the answer or bridge span is
+replaced, whole words and every occurrence, by a value of the same kind from another example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultline.corpora.donors import Donors
+from faultline.corpora.spans import occurrences
+from faultline.errors import ConfigError, Missing
+from faultline.faults.environments import CallFault, CorpusFault
+from faultline.records import Certificate, Edit, Gold, Hop, LoadedCorpus, Passage, Prepared, Scope, Task
+from faultline.retrieval.environment import PlainEnvironment
+from faultline.stats import generator
+
+STAGE = 1
+"""The fault enters with the first retrieval."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalFault:
+    """Settings of the fault.
+
+    Attributes:
+        generator: ``span_swap``.
+        scope: ``call`` (the first retrieval only; a re-retrieval heals) or ``corpus`` (the index itself).
+        seed: Of the donors.
+    """
+
+    generator: str = "span_swap"
+    scope: Scope = "call"
+    seed: int = 0
+    name: str = "retrieval"
+    cascade_type: str = "retrieval"
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        if self.generator != "span_swap":
+            raise ConfigError(f"faults.generator={self.generator}: choose span_swap")
+        if self.scope not in ("call", "corpus"):
+            raise ConfigError(f"faults.scope={self.scope}: choose call or corpus")
+
+
+class SpanSwap:
+    """Injects :class:`RetrievalFault` into the environments of one data set. Needs gold, to know the spans.
+
+    Args:
+        corpus: The data set.
+        fault: Settings.
+    """
+
+    needs_gold = True
+
+    def __init__(self, corpus: LoadedCorpus, fault: RetrievalFault) -> None:
+        self.fault = fault
+        self._corpus = corpus
+        self._donors = Donors(corpus)
+
+    def prepare(
+        self, task: Task, clean: PlainEnvironment, query: str, top_k: int, sample: int = 0
+    ) -> Prepared | Missing:
+        """The environment with the fault in it, or why there is none.
+
+        Args:
+            task: The task.
+            clean: Its clean environment.
+            query: The first retrieval's query.
+            top_k: Passages a retrieval returns.
+            sample: Repeats take other donors.
+
+        Returns:
+            ``no_span`` if the top-1 passage carries no span of the plan, ``no_donor`` if no value of
+            the kind fits, ``no_change`` if the corrupted index no longer returns the passage.
+        """
+        hits = clean.search(query, top_k, STAGE)
+        gold = self._corpus.gold[task.id]
+        hop = next((h for h in gold.hops if hits and _carries(h, hits[0].passage)), None)
+        if hop is None:
+            return Missing.NO_SPAN
+        original = hits[0].passage
+        rng = generator(self.fault.seed, task.id, self.fault.name, STAGE, "donor", sample)
+        donor = self._donors.pick(hop.kind, hop.answer, self._forbidden(task, gold), task.id, rng)
+        if donor is None:
+            return Missing.NO_DONOR
+        changed, edits = swap(original, hop.answer, donor.value)
+        if not edits:
+            return Missing.NO_CHANGE
+        if self.fault.scope == "call":
+            environment: CallFault | CorpusFault = CallFault(clean, STAGE, changed)
+        else:
+            environment = CorpusFault(clean, clean.retriever, changed)
+        if changed not in [hit.passage for hit in environment.search(query, top_k, STAGE)]:
+            return Missing.NO_CHANGE
+        return Prepared(environment, self._certificate(original, edits, donor.task_id))
+
+    def _certificate(self, original: Passage, edits: tuple[Edit, ...], donor: str) -> Certificate:
+        return Certificate(
+            fault=self.fault.name,
+            cascade_type=self.fault.cascade_type,
+            scope=self.fault.scope,
+            stage=STAGE,
+            target=original.id,
+            edits=edits,
+            generator=f"{self.fault.generator}@{self.fault.version}",
+            donor=donor,
+        )
+
+    def _forbidden(self, task: Task, gold: Gold) -> str:
+        """What must not name the donor: question, answers, and the question's own passages."""
+        own = (self._corpus.passages[i].rendered for i in self._corpus.pools[task.corpus_ref])
+        return " \n ".join((task.question, *gold.answers, *(hop.answer for hop in gold.hops), *own))
+
+
+def swap(passage: Passage, value: str, replacement: str) -> tuple[Passage, tuple[Edit, ...]]:
+    """Replace every whole-word occurrence of a value in title and sentences.
+
+    Returns:
+        The changed passage (same id) and the edits; offsets are those in the original field.
+    """
+    edits: list[Edit] = []
+    title = _replaced(passage.title, value, replacement, "title", edits)
+    sentences = tuple(
+        _replaced(sentence, value, replacement, f"sentences[{number}]", edits)
+        for number, sentence in enumerate(passage.sentences)
+    )
+    return Passage(passage.id, title, sentences), tuple(edits)
+
+
+def restore(passage: Passage, edits: tuple[Edit, ...]) -> Passage:
+    """Undo the edits of a certificate: the original passage, byte for byte."""
+    fields = {"title": passage.title, **{f"sentences[{i}]": s for i, s in enumerate(passage.sentences)}}
+    for edit in sorted(edits, key=lambda e: e.start):  # earlier places first: then the offsets hold again
+        text, end = fields[edit.where], edit.start + len(edit.after)
+        if text[edit.start : end] != edit.after:
+            raise ValueError(f"{edit.where} at {edit.start}: does not hold {edit.after!r}")
+        fields[edit.where] = text[: edit.start] + edit.before + text[end:]
+    sentences = tuple(fields[f"sentences[{i}]"] for i in range(len(passage.sentences)))
+    return Passage(passage.id, fields["title"], sentences)
+
+
+def _carries(hop: Hop, passage: Passage) -> bool:
+    return hop.span is not None and hop.passage_id == passage.id
+
+
+def _replaced(text: str, value: str, replacement: str, where: str, edits: list[Edit]) -> str:
+    spans = occurrences(text, value)
+    for start, end in spans:
+        edits.append(Edit(where, start, end, text[start:end], replacement))
+    for start, end in reversed(spans):
+        text = text[:start] + replacement + text[end:]
+    return text

@@ -1,0 +1,1 @@
+"""Who acts: the reader (an instrument without a language model) and, later, chat models."""

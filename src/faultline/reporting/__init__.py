@@ -1,0 +1,1 @@
+"""Tables, figures, the ledger and the page: reads results, computes nothing new about the science."""

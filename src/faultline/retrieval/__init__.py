@@ -1,0 +1,1 @@
+"""Retrievers over pools of passages, and the environment that agents call."""

@@ -1,0 +1,161 @@
+"""Append-only stores: one JSON line a record, finished records only, safe against kill and against company.
+
+A line is ``crc32 <space> json``. A torn last line (the process died while writing) is cut off on the next
+write and never read; a broken line in the middle is an error that names the line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from faultline.codec import encode
+from faultline.errors import StoreError
+
+
+class AppendStore:
+    """Records by id in one file.
+
+    Args:
+        path: The file; its folder is made on the first write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._end = 0
+        self._known: set[str] | None = None
+
+    def ids(self) -> set[str]:
+        """Ids of all finished records."""
+        return set(self._names())
+
+    def read(self) -> dict[str, Any]:
+        """All finished records, by id, in the order in which they were written.
+
+        Raises:
+            StoreError: A line that is not the last is broken.
+        """
+        return dict(self._lines())
+
+    def append(self, records: Sequence[tuple[str, Any]]) -> None:
+        """Write finished records and wait until the disk has them.
+
+        Raises:
+            StoreError: An id is there already, or the disk is full (the file is left as it was).
+        """
+        known = self._names()
+        twice = next((name for name, _ in records if name in known), None)
+        if twice is not None or len({name for name, _ in records}) != len(records):
+            raise StoreError(f"{self.path}: record {twice or records[0][0]!r} written twice")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        block = b"".join(_line({"id": name, "record": record}) for name, record in records)
+        with self.path.open("ab") as stream:
+            stream.truncate(self._end)
+            write_or_restore(stream, self._end, block, self.path)
+        known.update(name for name, _ in records)
+        self._end += len(block)
+
+    def _names(self) -> set[str]:
+        if self._known is None:
+            self._known = {name for name, _ in self._lines()}
+        return self._known
+
+    def _lines(self) -> Iterator[tuple[str, Any]]:
+        if not self.path.exists():
+            self._end = 0
+            return
+        data = self.path.read_bytes()
+        position, number = 0, 0
+        while position < len(data):
+            number += 1
+            stop = data.find(b"\n", position)
+            entry = _parse(data[position:stop]) if stop >= 0 else None
+            if entry is None:
+                if 0 <= stop < len(data) - 1:
+                    raise StoreError(
+                        f"{self.path}: line {number} is damaged; delete the file to generate it again"
+                    )
+                break
+            yield entry["id"], entry["record"]
+            position = stop + 1
+        self._end = position
+
+
+def write_or_restore(stream: IO[bytes], end: int, block: bytes, path: Path) -> None:
+    """Write a block at the end of a file and sync it, or cut the file back to ``end``.
+
+    Raises:
+        StoreError: The disk is full.
+    """
+    try:
+        stream.write(block)
+        stream.flush()
+        os.fsync(stream.fileno())
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.ftruncate(stream.fileno(), end)
+        raise disk_error(error, path) from error
+
+
+def disk_error(error: OSError, path: Path) -> StoreError:
+    """The one-line error for a failed write."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(
+            f"{path}: the disk is full; free some space and repeat the command, finished work is kept"
+        )
+    return StoreError(f"{path}: cannot be written ({error.strerror}); repeat the command when it can")
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file at once: readers see the old bytes or the new ones, never a part.
+
+    Raises:
+        StoreError: The disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise disk_error(error, path) from error
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock file; a second process waits here until the first is done or dead."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(stream, fcntl.LOCK_UN)
+
+
+def _line(entry: Any) -> bytes:
+    body = encode(entry)
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        crc, body = int(line[:8], 16), line[9:]
+        if zlib.crc32(body) != crc:
+            return None
+        entry: dict[str, Any] = orjson.loads(body)
+    except ValueError:
+        return None
+    return entry
