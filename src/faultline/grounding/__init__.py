@@ -1,0 +1,1 @@
+"""The embedded grounding model: its training pairs, its training and its evaluation."""

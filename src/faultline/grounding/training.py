@@ -1,0 +1,148 @@
+"""The Lightning module that trains the grounding model, and its learning curve."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+
+from faultline.grounding.batches import Batch
+from faultline.inference.adapter import GroundingClassifier
+
+
+def factor(step: int, *, warmup: int, decay: int, total: int) -> float:
+    """Learning rate as a part of its peak: warm-up, constant, then linear to zero over the last steps.
+
+    A constant middle lets a run be stopped or extended: only the decay needs to know the end.
+
+    Args:
+        step: From 0.
+        warmup: Steps of the rise.
+        decay: Steps of the fall.
+        total: All steps.
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    return min(1.0, max(0.0, (total - step) / decay)) if decay else 1.0
+
+
+log = logging.getLogger(__name__)
+
+
+class GroundingModule(L.LightningModule):
+    """Cross-entropy over three classes; word embeddings stay as they are.
+
+    Args:
+        model: What is trained.
+        trunk_rate: Peak learning rate of the trunk.
+        head_rate: Peak learning rate of the head and of the segment embeddings.
+        weight_decay: Of AdamW, on matrices.
+        warmup: Steps.
+        decay: Steps.
+        total: Steps.
+        label_smoothing: In [0, 1).
+    """
+
+    def __init__(
+        self,
+        model: GroundingClassifier,
+        *,
+        trunk_rate: float,
+        head_rate: float,
+        weight_decay: float,
+        warmup: int,
+        decay: int,
+        total: int,
+        label_smoothing: float,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.save_hyperparameters(ignore=["model"])
+        for name, weight in model.named_parameters():
+            weight.requires_grad = "word_embeddings" not in name
+        self._seen: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.curve: dict[str, float] = {}
+
+    def training_step(self, batch: Batch, batch_idx: int) -> torch.Tensor:
+        """Mean loss of a batch."""
+        labels = batch.pop("labels")
+        logits = self.model(**batch).float()
+        loss = torch.nn.functional.cross_entropy(
+            logits, labels, label_smoothing=float(self.hparams["label_smoothing"])
+        )
+        self.log("train_loss", loss, prog_bar=True, batch_size=len(labels))
+        return loss
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Collect logits."""
+        labels = batch.pop("labels")
+        self._seen.append((self.model(**batch).float().cpu(), labels.cpu()))
+
+    def on_validation_epoch_end(self) -> None:
+        """Loss, accuracy and AUC of entailment over all held-out pairs."""
+        from torchmetrics.functional.classification import binary_auroc
+
+        logits = torch.cat([part for part, _ in self._seen])
+        labels = torch.cat([part for _, part in self._seen])
+        self._seen.clear()
+        self.curve = {
+            "loss": float(torch.nn.functional.cross_entropy(logits, labels)),
+            "accuracy": float((logits.argmax(1) == labels).double().mean()),
+            "auc": float(binary_auroc(logits.softmax(1)[:, 0], (labels == 0).long())),
+        }
+        self.log_dict({f"held_out_{name}": value for name, value in self.curve.items()})
+
+    def configure_optimizers(self) -> Any:
+        """AdamW in four groups: trunk and head, matrices and vectors."""
+        rates = {False: float(self.hparams["trunk_rate"]), True: float(self.hparams["head_rate"])}
+        groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
+        for name, weight in self.model.named_parameters():
+            if weight.requires_grad:
+                fresh = not name.startswith("trunk.") or "token_type" in name
+                groups.setdefault((fresh, weight.ndim > 1), []).append(weight)
+        decay = float(self.hparams["weight_decay"])
+        made = [
+            {"params": weights, "lr": rates[fresh], "weight_decay": decay if matrix else 0.0}
+            for (fresh, matrix), weights in groups.items()
+        ]
+        optimizer = torch.optim.AdamW(made)
+        schedule = {name: int(self.hparams[name]) for name in ("warmup", "decay", "total")}
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, **schedule))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+
+class LearningCurve(L.Callback):
+    """Appends the held-out metrics of every validation to a CSV, and logs the training loss.
+
+    Args:
+        path: The CSV.
+        log_every: Steps between two lines of the log.
+    """
+
+    def __init__(self, path: Path, log_every: int = 50) -> None:
+        self._path, self._every = path, log_every
+        self._losses: list[float] = []
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Mean loss since the last line."""
+        self._losses.append(float(outputs["loss"]))
+        if trainer.global_step % self._every == 0:
+            log.info("step %d: loss %.4f", trainer.global_step, sum(self._losses) / len(self._losses))
+            self._losses.clear()
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """One row."""
+        assert isinstance(pl_module, GroundingModule)
+        new = not self._path.exists()
+        with self._path.open("a", newline="", encoding="utf-8") as handle:
+            writer = csv.writer(handle)
+            if new:
+                writer.writerow(["step", *pl_module.curve])
+            log.info("step %d: held out %s", trainer.global_step, pl_module.curve)
+            writer.writerow([trainer.global_step, *(f"{v:.4f}" for v in pl_module.curve.values())])
