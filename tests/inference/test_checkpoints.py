@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
@@ -14,6 +13,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 from faultline.errors import ModelError
 from faultline.inference.checkpoints import labels, load_classifier, load_embedder, max_tokens
 from faultline.inference.models import ResolvedModel, weights_digest
+from tests.inference import tiny
 
 
 @pytest.mark.parametrize("family", ["bert", "deberta-v2"])

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
 import torch
-from test_nli import RULE, some_pairs
 
 from faultline.errors import ConfigError
 from faultline.inference.checkpoints import LoadedEmbedder, load_classifier
 from faultline.inference.embed import EmbeddingScorer
 from faultline.inference.lightning_predict import through
 from faultline.inference.nli import NliScorer
+from tests.inference import tiny
+from tests.inference.test_nli import RULE, some_pairs
 
 lightning = pytest.importorskip("lightning")
 
@@ -120,7 +120,7 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 import numpy as np
-import tiny, test_nli, test_lightning_predict
+from tests.inference import test_lightning_predict, test_nli, tiny
 from faultline.errors import ConfigError
 from faultline.inference.checkpoints import load_classifier
 from faultline.inference.lightning_predict import through
@@ -139,7 +139,7 @@ except ConfigError as error:
 
 @pytest.mark.slow
 def test_two_processes_meet_in_the_cache(folder, loaded, tmp_path):
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[2])
     run = subprocess.run(
         [sys.executable, "-c", TWO, str(folder), str(tmp_path), here],
         check=False,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from scipy.special import softmax as scipy_softmax
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -19,6 +18,7 @@ from faultline.inference.cache import ScoreCache
 from faultline.inference.checkpoints import load_classifier
 from faultline.inference.nli import NliScorer, softmax
 from faultline.inference.windows import WindowRule, pair_windows
+from tests.inference import tiny
 
 RULE = WindowRule(size=20, stride=10, min_premise=8)
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-import tiny
 from tokenizers import processors
 
 from faultline.errors import ModelError
 from faultline.inference.template import learn, tokenize
+from tests.inference import tiny
 
 
 @pytest.mark.parametrize("pair", [False, True])

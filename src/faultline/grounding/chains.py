@@ -59,7 +59,7 @@ def passage_pairs(example: Example, seed: int, share: float) -> Iterator[Pair]:
     for passage in passages:
         rng = generator(seed, passage.content_hash, "passage")
         whole = premises.words(passage.text)
-        if rng.random() >= share or not 8 <= whole or not passage.title:
+        if rng.random() >= share or not whole >= 8 or not passage.title:
             continue
         passage = premises.window(passage, None, 60 + int(rng.integers(70)), rng)
         rest = [p for p in passages if p.title != passage.title]

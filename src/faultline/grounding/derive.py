@@ -12,7 +12,6 @@ from faultline.grounding import forms, premises
 from faultline.grounding.multihop import Example, Fact
 from faultline.grounding.pairs import Label, Pair
 from faultline.grounding.values import contains, perturbed, replaced
-from faultline.records import Passage
 from faultline.stats import generator
 
 Donors = Mapping[str, tuple[str, ...]]

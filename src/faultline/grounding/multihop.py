@@ -183,7 +183,7 @@ def _musique(record: Record) -> Example | None:
         index, query = hop["paragraph_support_idx"], str(hop["question"])
         if index is None:
             return None
-        filled = re.sub(r"#(\d+)", lambda m: answers[int(m.group(1)) - 1], query)  # noqa: B023
+        filled = re.sub(r"#(\d+)", lambda m: answers[int(m.group(1)) - 1], query)
         subject, _, relation = (part.strip() for part in filled.partition(">>"))
         subject = subject if relation else ""
         asked = f"What is the {relation} of {subject}?" if relation else filled

@@ -36,9 +36,10 @@ def aligned_value(original: str, span: tuple[int, int], given: str) -> str | Non
     return given[after[start][0] : after[end - 1][1]]
 
 
-def similarity(a: str, b: str) -> float:
-    """How much of two texts is common, in [0, 1], by words (1 for equal texts)."""
-    return SequenceMatcher(None, _TOKEN.findall(a), _TOKEN.findall(b), autojunk=False).ratio()
+def is_near_copy(a: str, b: str, least: float) -> bool:
+    """Whether at least this share of two texts' words is common, in order (1 for equal texts)."""
+    matcher = SequenceMatcher(None, _TOKEN.findall(a), _TOKEN.findall(b), autojunk=False)
+    return all(bound() >= least for bound in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio))
 
 
 def _left(codes: Sequence[Opcode], position: int) -> int:

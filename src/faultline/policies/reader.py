@@ -15,7 +15,7 @@ from faultline.corpora.donors import Donors
 from faultline.corpora.spans import mentions, sentence_at
 from faultline.errors import ConfigError, Missing
 from faultline.policies import wording
-from faultline.policies.alignment import aligned_value, similarity
+from faultline.policies.alignment import aligned_value, is_near_copy
 from faultline.policies.comparison import compare
 from faultline.records import Action, ActionKind, Gold, Hit, Hop, LoadedCorpus, Passage, State
 from faultline.stats import generator
@@ -119,7 +119,7 @@ class Reader:
         for hits in reversed(state.evidence):
             for hit in hits:
                 same = hit.passage.id == original.id
-                if same or similarity(original.text, hit.passage.text) >= NEAR_COPY:
+                if same or is_near_copy(original.text, hit.passage.text, NEAR_COPY):
                     yield hit
 
     def _conclude(self, gold: Gold, state: State) -> Action:
