@@ -32,7 +32,7 @@ class Printed:
     half_unit: float
 
     def matches(self, computed: float) -> bool:
-        """Whether a computed number would be printed like this (a tie at half a unit may round either way)."""
+        """Whether a computed number would be printed like this (half a unit may round either way)."""
         return abs(computed - self.value) <= self.half_unit * (1 + 1e-6)
 
     def interval(self) -> tuple[float, float]:

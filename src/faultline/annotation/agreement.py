@@ -1,7 +1,7 @@
 """Resolution of several coders' ordinal labels, Krippendorff's alpha, and endorsement with its intervals.
 
-The five codes of the referent sheet (paper 3, section 8.1): 0 says it does not exist, 1 cannot verify this very
-referent, 2 discusses the topic and is silent on it, 3 treats it as real with caution, 4 without.
+The five codes of the referent sheet (paper 3, section 8.1): 0 says it does not exist, 1 cannot verify this
+very referent, 2 discusses the topic and is silent on it, 3 treats it as real with caution, 4 without.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def resolve(labels: npt.ArrayLike, tie: TieRule) -> IntArray:
 
     Args:
         labels: Codes of three coders, shape (n, 3).
-        tie: ``median`` takes the middle of three different codes (what the released file does); ``none`` leaves
-            :data:`UNRESOLVED`.
+        tie: ``median`` takes the middle of three different codes (what the released file does);
+            ``none`` leaves :data:`UNRESOLVED`.
 
     Returns:
         Shape (n,).

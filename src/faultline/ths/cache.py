@@ -1,4 +1,4 @@
-"""What the semantic cache served: hit counts, running totals, and how served responses score (paper 3, 6.2)."""
+"""What the semantic cache served: counts, running totals, and how served responses score (paper 3, 6.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """OSR, the observability score ratio: three lexicons, matched in the text of a response (paper 3, section 5).
 
-The prose of section 5 counts occurrences, Appendix C counts distinct phrases; ``reading`` chooses. The paper says
-22 disclaimer phrases and prints 21: the missing one is "unverified", as the authors' released notebook shows.
+The prose of section 5 counts occurrences, Appendix C counts distinct phrases; ``reading`` chooses. The paper
+says 22 disclaimer phrases and prints 21: the missing one is "unverified", as the released notebook shows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def matched(text: str, lexicon: tuple[str, ...], reading: Reading = "distinct") 
     Args:
         text: The whole response.
         lexicon: Lower-case phrases.
-        reading: ``distinct`` counts each phrase once (Appendix C), ``occurrences`` counts every non-overlapping
+        reading: ``distinct`` counts each phrase once (Appendix C), ``occurrences`` every non-overlapping
             match of every phrase (section 5).
     """
     low = text.lower()
@@ -112,7 +112,9 @@ def counts(text: str, reading: Reading = "distinct", disclaimers: tuple[str, ...
     )
 
 
-def score(reasoning: npt.ArrayLike, metadata: npt.ArrayLike, disclaimer: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def score(
+    reasoning: npt.ArrayLike, metadata: npt.ArrayLike, disclaimer: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
     """OSR from counts: .4 min(r/5, 1) + .3 min(m/3, 1) + .3 min(d/5, 1), clamped to [.05, .95] (Appendix C).
 
     Args:

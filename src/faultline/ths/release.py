@@ -1,7 +1,7 @@
-"""The authors' released measurements of paper 3, read strictly: a broken file is named by file, row and column.
+"""The released measurements of paper 3, read strictly: an error names the file, the row and the column.
 
-The layout is that of ``FAULTLINE_DATA_DIR/ths_release``: per-prompt KPIs, four judge files of 930 rows (310 prompts
-times three stages), three coders' labels, and the resolved sheet. Prompt and response texts are withheld.
+The layout is that of ``FAULTLINE_DATA_DIR/ths_release``: per-prompt KPIs, four judge files of 930 rows (310
+prompts times three stages), three coders' labels, and the resolved sheet. The texts are withheld.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def load(data_dir: Path) -> Release:
     """Read and check every released file.
 
     Raises:
-        DataError: A file, column, row or value that is not as documented; the three coder files disagree with the
-            resolved sheet; ids that do not match across files.
+        DataError: A file, column, row or value that is not as documented; a coder file that disagrees with
+            the resolved sheet; ids that do not match across files.
     """
     folder = data_dir / FOLDER
     if not folder.is_dir():
@@ -172,11 +172,15 @@ def in_subset(kpis: pd.DataFrame, subset: str) -> pd.DataFrame:
 
 def _same_labels(labels: pd.DataFrame, coder: pd.DataFrame, name: str, path: Path) -> None:
     if list(coder["item_id"]) != list(labels["item_id"]):
-        raise DataError(f"labels_coder_{name}.xlsx: column item_id does not match {path.name}; is it another sheet?")
+        raise DataError(
+            f"labels_coder_{name}.xlsx: column item_id does not match {path.name}; is it another sheet?"
+        )
     wrong = coder["REF"].to_numpy() != labels[name].to_numpy()
     if bool(wrong.any()):
         item = labels["item_id"].iloc[int(wrong.argmax())]
-        raise DataError(f"labels_coder_{name}.xlsx: item {item}: REF differs from column {name} of {path.name}")
+        raise DataError(
+            f"labels_coder_{name}.xlsx: item {item}: REF differs from column {name} of {path.name}"
+        )
 
 
 def _csv(path: Path) -> pd.DataFrame:
@@ -192,7 +196,9 @@ def _columns(table: pd.DataFrame, expected: Sequence[str], path: Path) -> pd.Dat
     missing = [name for name in expected if name not in table.columns]
     extra = [str(name) for name in table.columns if name not in expected]
     if missing or extra:
-        raise DataError(f"{path}: columns missing {missing}, unexpected {extra}; fetch the pinned revision again")
+        raise DataError(
+            f"{path}: columns missing {missing}, unexpected {extra}; fetch the pinned revision again"
+        )
     return table
 
 
@@ -220,9 +226,11 @@ def _between(table: pd.DataFrame, names: list[str], low: float, high: float, pat
         wrong = ~numbers.between(low, high)
         if bool(wrong.any()):
             value = table.loc[wrong, name].iloc[0]
-            raise DataError(f"{path}: row {_line(wrong)}: {name} is {value!r}, expected a number in [{low}, {high}]")
+            raise DataError(
+                f"{path}: row {_line(wrong)}: {name} is {value!r}, expected a number in [{low}, {high}]"
+            )
 
 
 def _line(flags: pd.Series) -> int:
     """Line in the file of the first flagged row: the header is line 1."""
-    return int(flags.index[flags.to_numpy().argmax()]) + 2
+    return int(flags.index[int(flags.to_numpy().argmax())]) + 2

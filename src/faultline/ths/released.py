@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from faultline.results import Row, frame
-from faultline.ths import limits, tables, validation
+from faultline.ths import coding, limits, rejudged, tables
 from faultline.ths.release import load
 
 
@@ -24,7 +24,8 @@ def compute(data_dir: Path) -> list[Row]:
     release = load(data_dir)
     return [
         *tables.compute(release.kpis),
-        *validation.compute(release),
+        *coding.compute(release),
+        *rejudged.compute(release),
         *limits.compute(release.kpis),
     ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from faultline.results import Row
 
 
@@ -42,3 +44,8 @@ def row(
         n_missing=n_missing,
         note=note or ("undefined" if value is None else ""),
     )
+
+
+def count(table: str, metric: str, system: str, condition: str, k: float, n: int, **rest: Any) -> Row:
+    """A row that counts ``k`` of ``n``."""
+    return row(table, metric, system, condition, float(k), n, unit="count", **rest)

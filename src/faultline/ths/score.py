@@ -1,4 +1,4 @@
-"""THS: the weighted aggregate of the five KPIs (paper 3, Eq. 1), its exact decomposition and its sign reversal.
+"""THS: the weighted aggregate of the five KPIs (paper 3, Eq. 1), its decomposition and its sign reversal.
 
 Arrays end in the KPI axis, in the order of :data:`KPIS`.
 """
@@ -29,7 +29,7 @@ WEIGHTINGS: Mapping[str, tuple[float, float, float, float, float]] = {
     "ResearchMode": (0.100, 0.100, 0.267, 0.267, 0.266),
     "ExtremeObservability": (0.080, 0.080, 0.280, 0.280, 0.280),
 }
-"""w1..w5 of paper 3, Table 2. Rows are compared only within themselves: the order across follows from the weights."""
+"""w1..w5 of paper 3, Table 2. A row is compared only with itself: the weights alone order the rows."""
 
 FOUR_KPI = (0.25, 0.25, 0.25, 0.25, 0.0)
 """The paper's primary convention: w5 = 0."""
@@ -115,7 +115,7 @@ def weights_with_osr(w5: float) -> tuple[float, float, float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Where raising w5 alone reverses the sign of the end-to-end change; ``w5`` is None if nothing in [0, 1] does."""
+    """Where raising w5 alone reverses the sign of the end-to-end change; None if nothing in [0, 1] does."""
 
     w5: float | None
     change_at_zero: float

@@ -1,4 +1,4 @@
-"""Tables 1 and 3-7, sections 6.1-6.4 and Appendix B of paper 3, from the per-prompt KPIs. Every one by subset."""
+"""Tables 1 and 3-7, sections 6.1-6.4 and Appendix B of paper 3, from the per-prompt KPIs, by subset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faultline.results import Row
 from faultline.stats import bootstrap, generator
 from faultline.ths import cache, score
 from faultline.ths.release import STAGES, SUBSETS, in_subset, stage_kpis
-from faultline.ths.rows import row
+from faultline.ths.rows import count, row
 
 FloatArray = npt.NDArray[np.float64]
 ALL_SUBSETS = ("all", *SUBSETS)
@@ -42,7 +42,7 @@ def benchmark(kpis: pd.DataFrame) -> Iterator[Row]:
     """Table 1: prompts of each kind, and their share."""
     for subset in ALL_SUBSETS:
         n = len(in_subset(kpis, subset))
-        yield row("table1", "prompts", subset, "", float(n), len(kpis), unit="count")
+        yield count("table1", "prompts", subset, "", n, len(kpis))
         yield row("table1", "prompt_share", subset, "", n / len(kpis), len(kpis), unit="rate")
 
 
@@ -81,7 +81,7 @@ def ths_means(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
 
 
 def ths_changes(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
-    """Table 7 and section 6.4: change by step, as a share of the attainable range, and what the third gives back.
+    """Table 7 and section 6.4: change by step, its share of the range, and what the third stage gives back.
 
     The interval is a BCa bootstrap over prompts (paired: each prompt with itself).
     """
@@ -99,7 +99,9 @@ def ths_changes(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
         total = float(changes["total"].mean())
         for step in ("first", "second"):
             part = float(changes[step].mean()) / total if total else None
-            yield row("section6.4", "ths_step_share", name, f"step={step};subset={subset}", part, n, unit="rate")
+            yield row(
+                "section6.4", "ths_step_share", name, f"step={step};subset={subset}", part, n, unit="rate"
+            )
         first = float(changes["first"].mean())
         back = -float(changes["second"].mean()) / first if first else None
         yield row("section6.4", "ths_given_back", name, f"subset={subset}", back, n, unit="rate")
@@ -120,7 +122,7 @@ def ths_parts(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
 
 
 def osr_weight(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
-    """Section 6.1: the end-to-end change along w5, where it crosses zero, and the spread over published weights."""
+    """Section 6.1: the end-to-end change along w5, where it crosses zero, and its spread over weightings."""
     before, after = stage_kpis(kpis, "front").mean(axis=0), stage_kpis(kpis, "third").mean(axis=0)
     n = len(kpis)
     for w5 in W5_GRID:
@@ -140,8 +142,8 @@ def cache_use(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     for system, hits in {**flags, "all": np.stack(list(flags.values()))}.items():
         used = cache.use(hits)
         where = f"subset={subset}"
-        yield row("table5", "cache_hits", system, where, float(used.hits), hits.size, unit="count")
-        yield row("table5", "cache_misses", system, where, float(used.misses), hits.size, unit="count")
+        yield count("table5", "cache_hits", system, where, used.hits, hits.size)
+        yield count("table5", "cache_misses", system, where, used.misses, hits.size)
         yield row("table5", "cache_rate", system, where, used.rate, hits.size, unit="rate")
 
 
