@@ -1,4 +1,4 @@
-"""What becomes of each claim: its status, the number beside the printed one, and whether that was expected."""
+"""What becomes of each claim: its status, the number beside the printed one, whether that was expected."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _recompute(claim: Claim, rows: evidence.Rows) -> Outcome:
 
 
 def _statement(claim: Claim, rows: evidence.Rows) -> Outcome:
-    """A sentence is reproduced if all tests hold, weakened if one of ``weakened_by`` holds too, else it differs."""
+    """Reproduced if all tests hold, weakened if one of ``weakened_by`` holds too; differs otherwise."""
     holds, lines = evidence.conditions(claim.evidence.get("all", ()), rows, claim)
     weak, weak_lines = evidence.conditions(claim.evidence.get("weakened_by", ()), rows, claim)
     if not all(holds):
@@ -100,7 +100,7 @@ def _statement(claim: Claim, rows: evidence.Rows) -> Outcome:
 
 
 def _rerun(claim: Claim, runs: Sequence[evidence.Rows]) -> Outcome:
-    """Filled from the newest run that has a matching row; several matching rows must all agree with the print."""
+    """Filled from the newest run with a matching row; several matching rows must all agree with the print."""
     for rows in runs:
         found = [f for f in rows.matching(claim.evidence, exact=False) if f.value is not None]
         if not found:

@@ -53,8 +53,8 @@ class Rows:
         """Rows that a selector picks.
 
         Args:
-            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default), low
-                or high; ``transform`` is abs or negate.
+            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default), low,
+                high or a count; ``transform`` is abs or negate.
             exact: Whether ``condition`` must be the row's whole condition, or only part of it.
         """
         column = selector.get("column", "value")
@@ -82,7 +82,7 @@ class Rows:
         return found[0]
 
 
-def test(rows: Rows, item: Mapping[str, Any], claim: Claim) -> tuple[bool | None, str]:
+def compare(rows: Rows, item: Mapping[str, Any], claim: Claim) -> tuple[bool | None, str]:
     """One comparison of a statement: a row against a number or against another row.
 
     Args:
@@ -172,5 +172,5 @@ def conditions(
     tests: Iterable[Mapping[str, Any]], rows: Rows, claim: Claim
 ) -> tuple[list[bool | None], list[str]]:
     """All comparisons of a list, with their lines."""
-    results = [test(rows, item, claim) for item in tests]
+    results = [compare(rows, item, claim) for item in tests]
     return [holds for holds, _ in results], [line for _, line in results]

@@ -31,7 +31,7 @@ def compute(release: Release) -> Iterator[Row]:
 def rates(labels: pd.DataFrame) -> Iterator[Row]:
     """Endorsement, non-endorsement and silence: resolved, by strict majority, by coder; Wilson intervals.
 
-    ``resolved`` settles three-way ties by the median, as the released file does; ``majority`` leaves them out.
+    ``resolved`` settles three-way ties by the median, as the release does; ``majority`` leaves them out.
     """
     codes = labels[list(CODERS)].to_numpy()
     sources = {
