@@ -114,7 +114,7 @@ def _rerun(claim: Claim, runs: Sequence[evidence.Rows]) -> Outcome:
 
 
 def newest_runs(runs_dir: Path) -> list[evidence.Rows]:
-    """Rows of all finished runs (``<experiment>/<key>/`` with DONE), newest first; none if there is no folder."""
+    """Rows of all finished runs (``<experiment>/<key>/DONE``), newest first; none if there is no folder."""
     done = [p for p in runs_dir.glob("*/*/DONE") if (p.parent / "results.parquet").is_file()]
     done.sort(key=lambda p: (p.stat().st_mtime_ns, str(p)), reverse=True)
     out = []

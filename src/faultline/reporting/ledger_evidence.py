@@ -53,8 +53,8 @@ class Rows:
         """Rows that a selector picks.
 
         Args:
-            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default), low,
-                high or a count; ``transform`` is abs or negate.
+            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default),
+                low, high or a count; ``transform`` is abs or negate.
             exact: Whether ``condition`` must be the row's whole condition, or only part of it.
         """
         column = selector.get("column", "value")
@@ -107,8 +107,8 @@ def call(claim: Claim, claims: Mapping[str, Claim]) -> Finding:
     """Run the consistency function of a claim.
 
     Args:
-        claim: Its evidence names a ``function`` of its paper's consistency module, and ``arguments``; a text that
-            starts with ``@`` stands for the printed number of that claim.
+        claim: Its evidence names a ``function`` of its paper's consistency module, and ``arguments``; a text
+            that starts with ``@`` stands for the printed number of that claim.
         claims: The paper's claims by id.
 
     Raises:
