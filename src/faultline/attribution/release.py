@@ -1,6 +1,6 @@
 """The released records of paper 2's content-fault study: an error names the file, record and field.
 
-``FAULTLINE_DATA_DIR/fp_release`` holds one JSON file a condition (backbone and data set). Each lists, by depth
+``FAULTLINE_DATA_DIR/fp_release`` holds one JSON file a condition (backbone, data set). Each lists, by depth
 of the injected fault, the failed cases with every diagnoser's prediction (stage, hop, tokens), and the
 recovered cases. Retrieved documents and sub-queries are not released.
 """
