@@ -1,0 +1,1 @@
+"""Labels that people give: how they are resolved, and how far the coders agree."""

@@ -1,0 +1,1 @@
+"""Paper 2: which hop caused the failure, and how far that can be told."""
