@@ -109,9 +109,13 @@ def test_the_first_error_is_seen_where_nothing_can_be_written(run, monkeypatch):
     def full(path, data):
         raise StoreError("full")
 
-    with pytest.raises(DataError, match="the first"), run.working("", {}):
-        monkeypatch.setattr("faultline.run_dir.write_file", full)
-        raise DataError("the first")
+    def work():
+        with run.working("", {}):
+            monkeypatch.setattr("faultline.run_dir.write_file", full)
+            raise DataError("the first")
+
+    with pytest.raises(DataError, match="the first"):
+        work()
 
 
 def test_the_manifest_is_sorted_and_replaced(run):

@@ -164,7 +164,7 @@ def test_generators_depend_on_the_key_alone(key, other):
 
 def test_generators_know_no_order_of_calls_and_no_global_state():
     wanted = {name: generator(0, name, "clean", 1).random() for name in "abc"}
-    np.random.seed(1)  # noqa: NPY002
+    np.random.seed(1)
     assert {name: generator(0, name, "clean", 1).random() for name in "cba"} == wanted
     assert generator("a", "b").random() != generator("b", "a").random()
 

@@ -46,7 +46,7 @@ def test_an_unknown_mode_is_refused_before_anything_starts(tmp_path):
 
 
 def test_online_without_a_key_is_refused_before_anything_starts(tmp_path):
-    with pytest.raises(ConfigError, match="needs WANDB_API_KEY .* or use tracking=offline"):
+    with pytest.raises(ConfigError, match=r"needs WANDB_API_KEY .* or use tracking=offline"):
         log(tmp_path, "online")
     assert list(tmp_path.iterdir()) == []
 
