@@ -11,6 +11,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import orjson
 
 from faultline.errors import DataError
@@ -54,6 +55,8 @@ def _refuse_nan(value: Any) -> None:
         if isinstance(item, float):
             if item != item or item in (float("inf"), float("-inf")):
                 raise DataError("cannot be stored as JSON: a NaN or infinity (a missing value has a reason)")
+        elif isinstance(item, np.floating | np.ndarray):  # orjson would write null
+            stack.extend(np.asarray(item).ravel().tolist())
         elif isinstance(item, Mapping):
             stack.extend(item.values())
         elif isinstance(item, list | tuple):
@@ -95,8 +98,14 @@ def _record_converter(kind: type) -> Converter:
         unknown = set(data) - set(fields)
         if unknown:
             raise DataError(f"{kind.__name__}: unknown field {sorted(unknown)[0]!r}")
+        values = {}
+        for name, value in data.items():
+            try:
+                values[name] = fields[name](value)
+            except (TypeError, ValueError) as error:
+                raise DataError(f"{kind.__name__}: field {name!r}: {error}") from error
         try:
-            return kind(**{name: fields[name](value) for name, value in data.items()})
+            return kind(**values)
         except TypeError as error:
             raise DataError(f"{kind.__name__}: {error}") from error
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from faultline.errors import DataError
+from faultline.errors import DataError, StoreError
 
 COLUMNS: Mapping[str, str] = {
     "paper": "string",
@@ -110,10 +110,17 @@ def write(table: pd.DataFrame, path: Path) -> None:
 
     Raises:
         DataError: A column is missing or extra.
+        StoreError: The file cannot be written.
     """
     if list(table.columns) != list(COLUMNS):
         raise DataError(f"{path}: results columns {list(table.columns)}, expected {list(COLUMNS)}")
-    pq.write_table(pa.Table.from_pandas(table, schema=schema(), preserve_index=False), path)
+    arrow = pa.Table.from_pandas(table, schema=schema(), preserve_index=False)
+    try:
+        pq.write_table(arrow, path)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be written ({error}); free some space, repeat the command"
+        ) from error
 
 
 def read(path: Path) -> pd.DataFrame:

@@ -12,8 +12,9 @@ import fcntl
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
@@ -52,14 +53,19 @@ class AppendStore:
             StoreError: An id is there already, or the disk is full (the file is left as it was).
         """
         known = self._names()
-        twice = next((name for name, _ in records if name in known), None)
-        if twice is not None or len({name for name, _ in records}) != len(records):
-            raise StoreError(f"{self.path}: record {twice or records[0][0]!r} written twice")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        names = [name for name, _ in records]
+        twice = next((name for i, name in enumerate(names) if name in known or name in names[:i]), None)
+        if twice is not None:
+            raise StoreError(f"{self.path}: record {twice!r} written twice")
         block = b"".join(_line({"id": name, "record": record}) for name, record in records)
-        with self.path.open("ab") as stream:
-            stream.truncate(self._end)
-            write_or_restore(stream, self._end, block, self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: a buffer that did not fit would be written again when the file is closed.
+            with self.path.open("ab", buffering=0) as stream:
+                stream.truncate(self._end)
+                write_or_restore(stream, self._end, block, self.path)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
         known.update(name for name, _ in records)
         self._end += len(block)
 
@@ -89,15 +95,16 @@ class AppendStore:
         self._end = position
 
 
-def write_or_restore(stream: IO[bytes], end: int, block: bytes, path: Path) -> None:
-    """Write a block at the end of a file and sync it, or cut the file back to ``end``.
+def write_or_restore(stream: FileIO, end: int, block: bytes, path: Path) -> None:
+    """Write a block at the end of an unbuffered file and sync it, or cut the file back to ``end``.
 
     Raises:
         StoreError: The disk is full.
     """
+    rest = memoryview(block)
     try:
-        stream.write(block)
-        stream.flush()
+        while rest:
+            rest = rest[stream.write(rest) :]
         os.fsync(stream.fileno())
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -129,15 +136,24 @@ def write_file(path: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise disk_error(error, path) from error
 
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file; a second process waits here until the first is done or dead."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as stream:
+    """Hold a lock file; a second process waits here until the first is done or dead.
+
+    Raises:
+        StoreError: The lock file cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a")
+    except OSError as error:
+        raise disk_error(error, path) from error
+    with stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         try:
             yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file; check the path, or {DATA_DIR}")
-    text = _unpacked(path)
+    text = _unpacked(path).removeprefix(b"\xef\xbb\xbf")  # some editors write a byte order mark
     if text.lstrip()[:1] == b"[":
         yield from _array(path, text)
     else:
@@ -73,7 +74,7 @@ def _unpacked(path: Path) -> bytes:
         if path.suffix == ".bz2":
             return bz2.decompress(path.read_bytes())
         return path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error}); fetch the file again") from error
 
 

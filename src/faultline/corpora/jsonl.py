@@ -69,10 +69,10 @@ def _passages(record: Mapping[str, Any], where: str) -> list[Passage]:
         place = f"{where} passage {index}"
         if not isinstance(entry, Mapping):
             raise DataError(f"{place}: expected an object with title and text")
-        sentences = tuple(entry["sentences"]) if "sentences" in entry else (field(entry, "text", str, place),)
-        if not all(isinstance(s, str) for s in sentences):
+        sentences = entry.get("sentences") if "sentences" in entry else [field(entry, "text", str, place)]
+        if not isinstance(sentences, list) or not all(isinstance(s, str) for s in sentences):
             raise DataError(f"{place}: field 'sentences' must be a list of text")
-        draft = Passage("", str(entry.get("title", "")), sentences)
+        draft = Passage("", str(entry.get("title", "")), tuple(sentences))
         identity = str(entry.get("id", f"p-{draft.content_hash}"))
         own.append(Passage(identity, draft.title, draft.sentences))
     if not own:
@@ -84,7 +84,8 @@ def _gold(identity: str, record: Mapping[str, Any], own: Sequence[Passage], wher
     answers = record.get("answers", [record["answer"]] if "answer" in record else None)
     if not isinstance(answers, list) or not answers or not all(isinstance(a, str) for a in answers):
         raise DataError(f"{where}: field 'answers' is missing or not a list of text")
-    hops = tuple(_hop(hop, own, f"{where} hop {n}") for n, hop in enumerate(record.get("hops", []), start=1))
+    listed = field(record, "hops", list, where) if "hops" in record else []
+    hops = tuple(_hop(hop, own, f"{where} hop {n}") for n, hop in enumerate(listed, start=1))
     readable = bool(hops) and hops[-1].span is not None
     support = tuple(hop.passage_id for hop in hops if hop.passage_id is not None)
     kind = str(record.get("type", "own"))
