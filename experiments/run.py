@@ -37,12 +37,10 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     terminal = Terminal()
     if not given or any(a in ("-h", "--help", "--hydra-help") for a in given):
-        terminal.print(USAGE)
+        terminal.print(f"{USAGE}\nExperiments:\n{_listing()}")
         return 0
     if "--list" in given:
-        width = max(len(entry.name) for entry in entries())
-        for entry in entries():
-            terminal.print(f"{entry.name:<{width}}  {entry.about}  [{entry.cost}]")
+        terminal.print(_listing())
         return 0
     try:
         return _hydra(given, terminal)
@@ -52,6 +50,13 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         terminal.error("interrupted; repeat the command to go on, finished work is kept")
         return 130
+
+
+def _listing() -> str:
+    """Every experiment, one line."""
+    known = entries()
+    width = max(len(entry.name) for entry in known)
+    return "\n".join(f"{entry.name:<{width}}  {entry.about}  [{entry.cost}]" for entry in known)
 
 
 def _hydra(given: list[str], terminal: Terminal) -> int:
