@@ -145,7 +145,7 @@ def detection(sheet: Sheet, measured: Measured, group: Group) -> None:
         flagged = flags[group.rows]
         note = _note(measured, system, group)
         for criterion in ("strict", "windowed", "liberal"):
-            rate = metrics.cdr(flagged, stage, criterion)
+            rate = metrics.cdr(flagged, stage, criterion, measured.scores.stages)
             sheet.add("VI", f"cdr_{criterion}", system, group.condition, rate, "rate", group.missing, note)
         rng = measured.rng("cdd", system, group.condition)
         depth = metrics.cdd(flagged, stage, rng, "strict", group.questions)
@@ -166,7 +166,7 @@ def false_alarms(sheet: Sheet, measured: Measured, group: Group) -> None:
         flagged = flags[group.rows]
         note = _note(measured, system, group)
         sheet.add("VI", "fpr", system, group.condition, metrics.fpr(flagged), "rate", group.missing, note)
-        early = metrics.fpr_before_output(flagged)
+        early = metrics.fpr_before_output(flagged, measured.scores.stages)
         sheet.add("VI", "fpr_before_output", system, group.condition, early, "rate", group.missing, note)
 
 
