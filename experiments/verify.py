@@ -1,6 +1,6 @@
 """Verify every published number: ``python -m experiments.verify``.
 
-Released data are recomputed, sentences tested, arithmetic inside a paper checked, and rerun numbers filled from
+Released data are recomputed, sentences tested, arithmetic checked, and rerun numbers filled from
 the newest finished run. Exit status: 0 as expected, 1 something unexpected, 2 wrong usage or data.
 """
 
