@@ -232,8 +232,6 @@ def _trajectories(axes: Axes, prompts: pd.DataFrame, series: Mapping[str, FloatA
     axes.axhline(0, color="black", lw=0.6)
     together = np.concatenate(list(series.values()))
     lowest, highest = float(together.min()), float(together.max())
-        f(data) for f, data in ((np.min, list(series.values())), (np.max, list(series.values())))
-    )
     axes.set_ylim(lowest - 0.25 * (highest - lowest), highest + 0.02)
     axes.legend(loc="lower center", ncols=3, fontsize=6.5, columnspacing=1.0, handlelength=1.6)
 
