@@ -10,9 +10,11 @@ from omegaconf import DictConfig
 from experiments.released_data import digests
 from faultline.reporting.run_context import Outcome, RunContext, required_data_dir
 from faultline.ths import released
-from faultline.ths.release import FOLDER
+from faultline.ths.release import FOLDER, read_kpis
 
 OPTIONS: frozenset[str] = frozenset()
+PER_PROMPT = "ths_per_prompt"
+"""Stem of the table that the figures draw prompt by prompt."""
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
@@ -28,7 +30,9 @@ def plan(cfg: DictConfig) -> list[str]:
 def run(cfg: DictConfig, context: RunContext) -> Outcome:
     """Recompute everything that the release gives."""
     rows = released.compute(context.data_dir())
-    return Outcome(rows=rows, tables=released.layout(rows), manifest={"data": inputs(cfg)["data"]})
+    kpis = read_kpis(context.data_dir() / FOLDER / "kpi_per_prompt.csv")
+    tables = {**released.layout(rows), PER_PROMPT: released.per_prompt(kpis)}
+    return Outcome(rows=rows, tables=tables, manifest={"data": inputs(cfg)["data"]})
 
 
 def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

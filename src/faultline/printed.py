@@ -25,11 +25,13 @@ class Printed:
         text: As printed.
         value: Its value; a percentage as a rate.
         half_unit: Half a unit of the last printed digit, in the unit of ``value``.
+        percent: Whether the text is a percentage.
     """
 
     text: str
     value: float
     half_unit: float
+    percent: bool = False
 
     def matches(self, computed: float) -> bool:
         """Whether a computed number would be printed like this (half a unit may round either way)."""
@@ -72,11 +74,12 @@ def parse(text: str, *, percent: bool = False, half_unit: float | None = None) -
     match = _NUMBER.match(clean)
     if match is None or not (match[2] or match[3]):
         raise DataError(f"printed text {text!r} is not a number; quote it as the paper prints it")
-    scale = 0.01 if percent or match[4] else 1.0
+    percent = percent or bool(match[4])
+    scale = 0.01 if percent else 1.0
     decimals = len(match[3] or "")
     value = float(clean.rstrip("%")) * scale
     unit = 0.5 * 10.0**-decimals if half_unit is None else half_unit
-    return Printed(text, value, unit * scale)
+    return Printed(text, value, unit * scale, percent)
 
 
 def attainable_rate(printed: Printed, n: int) -> int | None:

@@ -1,7 +1,7 @@
 """Arithmetic inside paper 1: does what it prints add up? Each check says what it takes for granted.
 
-Every argument is a printed number (:class:`~faultline.printed.Printed`), rates in [0, 1]. A check that holds only
-under one of several readings is ``conditional``.
+Every argument is a printed number (:class:`~faultline.printed.Printed`), rates in [0, 1]. A check that holds
+only under one of several readings is ``conditional``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def share(part: Printed, whole: Printed, said: Printed) -> Finding:
 
 
 def difference(high: Printed, low: Printed, said: Printed) -> Finding:
-    """Whether a gain in the text is the difference of two printed rates (finding 6); rounding is allowed for."""
+    """Whether a gain in the text is the difference of two printed rates (finding 6)."""
     value = high.value - low.value
     slack = said.half_unit + 1e-9
     holds = abs(value - said.value) <= slack
@@ -80,7 +80,8 @@ def single_run_rate(rate: Printed, sizes: Sequence[Printed]) -> Finding:
             return Finding("consistent", k / size.value, f"{k} of {size.text} is printed {rate.text}")
     names = " or ".join(size.text for size in sizes)
     over_five = any(attainable_rate(rate, RUNS * round(size.value)) is not None for size in sizes)
-    detail = f"no count of {names} is printed {rate.text}; a mean over five runs {'can be' if over_five else 'cannot'}"
+    means = "can be" if over_five else "cannot be"
+    detail = f"no count of {names} is printed {rate.text}; a mean over five runs {means}"
     assumption = "only CHARM's row of Table VI is said to be a mean over five runs"
     return Finding("conditional" if over_five else "inconsistent", None, detail, (assumption,))
 
@@ -137,7 +138,7 @@ def cpm_stages(
         if p - alpha / (alpha + beta) > delta.value:
             fired.append(stage)
         alpha, beta = alpha + p, beta + 1.0 - p
-    detail = f"a constant raw confidence of {raw:g} (scaled {p:.3f}) fires at stages {fired}; FPR is printed {fpr.text}"
+    detail = f"a constant raw confidence of {raw:g} (scaled {p:.3f}) fires at stages {fired}, FPR {fpr.text}"
     verdict: Verdict = "inconsistent" if fired else "consistent"
     return Finding(verdict, float(len(fired)), detail, ("clean trajectories are about as confident",))
 
@@ -172,8 +173,8 @@ def terminal_bound(
 ) -> Finding:
     """Finding 9: what a check of the last stage can score under the strict rule, flag at most one stage late.
 
-    A flag at stage 5 counts only for faults injected at stage 4 or 5. VI-B puts them at stages 1 and 2, except
-    hedge removal, which may be anywhere: at best all of those count.
+    A flag at stage 5 counts only for faults injected at stage 4 or 5. VI-B puts them at stages 1 and 2,
+    except hedge removal, which may be anywhere: at best all of those count.
 
     Args:
         cdr: The printed rate.
@@ -203,7 +204,10 @@ def detection_depth(cdd: Printed, first: Printed, second: Printed, inflation: Pr
     low, high = cdd.interval()
     fits = tuple(low - 1e-9 <= value <= high + 1e-9 for value in (floor, even))
     verdict: Verdict = "consistent" if all(fits) else "conditional" if any(fits) else "inconsistent"
-    detail = f"earliest possible {floor:.3f}, evenly over the window without hedge removals {even:.3f}, printed {cdd.text}"
+    detail = (
+        f"earliest possible {floor:.3f}, evenly over the window without hedge removals {even:.3f}, "
+        f"printed {cdd.text}"
+    )
     return Finding(verdict, even, detail, ("no component can fire at stage 1: c1 against itself",))
 
 
@@ -253,8 +257,8 @@ def gate_from_threshold(gate: Printed, tau: Printed, margin: Printed) -> Finding
     """Finding 13: the PVA gate on anomalies is derived from a threshold on entailment."""
     anomaly = 1.0 - tau.value
     detail = (
-        f"{tau.text} - {margin.text} = {tau.value - margin.value:.2f} is an entailment; the same threshold as an "
-        f"anomaly is {anomaly:.2f}, the gate is {gate.text} on anomalies"
+        f"{tau.text} - {margin.text} = {tau.value - margin.value:.2f} is an entailment; the same threshold "
+        f"as an anomaly is {anomaly:.2f}, the gate is {gate.text} on anomalies"
     )
     return Finding(
         _verdict(gate.matches(anomaly - margin.value)), anomaly, detail, ("anomaly = 1 - entailment",)

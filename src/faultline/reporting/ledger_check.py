@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from faultline import results
+from faultline.errors import StoreError
 from faultline.reporting import ledger_evidence as evidence
 from faultline.reporting.ledger import UNDEFINED, Claim, Status
 
@@ -42,20 +45,24 @@ class Outcome:
 
 
 def check(
-    claims: Sequence[Claim], released: Mapping[str, evidence.Rows], runs: Sequence[evidence.Rows] = ()
+    claims: Sequence[Claim],
+    released: Mapping[str, evidence.Rows],
+    runs: Sequence[evidence.Rows] = (),
+    among: Sequence[Claim] | None = None,
 ) -> list[Outcome]:
     """The status of every claim.
 
     Args:
-        claims: Of any papers; consistency checks look up other claims of the same paper among them.
+        claims: Of any papers.
         released: Paper to the rows recomputed from released data.
         runs: Rows of finished runs, newest first.
+        among: All claims, where consistency checks look up printed numbers; default ``claims``.
 
     Raises:
         ConfigError: Evidence that names no row, or more than one, or no function.
     """
     by_paper: dict[str, dict[str, Claim]] = {}
-    for claim in claims:
+    for claim in among or claims:
         by_paper.setdefault(claim.paper, {})[claim.id] = claim
     empty = evidence.Rows(results.frame([]))
     return [_check(claim, released.get(claim.paper, empty), runs, by_paper[claim.paper]) for claim in claims]
@@ -108,18 +115,32 @@ def _rerun(claim: Claim, runs: Sequence[evidence.Rows]) -> Outcome:
         values = [f.value for f in found if f.value is not None]
         same = claim.number is not None and all(claim.number.matches(value) for value in values)
         backbones = ",".join(sorted({f.backbone for f in found}))
-        detail = f"{rows.run}: {len(found)} matching row(s)" if len(found) > 1 else rows.run
+        spread = f"{rows.run}: {len(found)} rows match, {min(values):.4g} to {max(values):.4g}"
+        detail = spread if len(found) > 1 else rows.run
         return Outcome(claim, "reproduced" if same else "differs", values[0], detail, backbones)
     return Outcome(claim, "not_run", None, claim.note)
 
 
+def unexpected(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those whose status nobody expects."""
+    return [outcome for outcome in outcomes if outcome.unexpected]
+
+
 def newest_runs(runs_dir: Path) -> list[evidence.Rows]:
-    """Rows of all finished runs (``<experiment>/<key>/DONE``), newest first; none if there is no folder."""
+    """Rows of all finished runs (``<experiment>/<key>/DONE``), newest first; none if there is no folder.
+
+    Raises:
+        StoreError: A results file is unreadable.
+    """
     done = [p for p in runs_dir.glob("*/*/DONE") if (p.parent / "results.parquet").is_file()]
     done.sort(key=lambda p: (p.stat().st_mtime_ns, str(p)), reverse=True)
     out = []
     for mark in done:
-        table = results.read(mark.parent / "results.parquet")
+        path = mark.parent / "results.parquet"
+        try:
+            table = results.read(path)
+        except (OSError, pa.ArrowException) as error:
+            raise StoreError(f"{path}: unreadable ({error}); run that experiment again") from error
         again = table[table["backbone"] != "released"]
         out.append(evidence.Rows(again, str(mark.parent.relative_to(runs_dir))))
     return out
@@ -135,7 +156,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "by_kind": dict(sorted(Counter(o.claim.kind for o in outcomes).items())),
         "by_status": dict(sorted(Counter(o.status for o in outcomes).items())),
         "by_paper": {paper: dict(sorted(counts.items())) for paper, counts in by_paper.items()},
-        "unexpected": [f"{o.claim.paper}:{o.claim.id}" for o in outcomes if o.unexpected],
+        "unexpected": [f"{o.claim.paper}:{o.claim.id}" for o in unexpected(outcomes)],
     }
 
 

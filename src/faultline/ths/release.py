@@ -217,7 +217,9 @@ def _among(table: pd.DataFrame, name: str, allowed: Sequence[object], path: Path
     wrong = ~table[name].isin(list(allowed))
     if bool(wrong.any()):
         value = table.loc[wrong, name].iloc[0]
-        raise DataError(f"{path}: row {_line(wrong)}: {name} is {value!r}, expected one of {list(allowed)}")
+        raise DataError(
+            f"{path}: row {_line(wrong)}: {name} is {_plain(value)!r}, expected one of {list(allowed)}"
+        )
 
 
 def _between(table: pd.DataFrame, names: list[str], low: float, high: float, path: Path) -> None:
@@ -226,11 +228,15 @@ def _between(table: pd.DataFrame, names: list[str], low: float, high: float, pat
         wrong = ~numbers.between(low, high)
         if bool(wrong.any()):
             value = table.loc[wrong, name].iloc[0]
-            raise DataError(
-                f"{path}: row {_line(wrong)}: {name} is {value!r}, expected a number in [{low}, {high}]"
-            )
+            expected = f"expected a number in [{low}, {high}]"
+            raise DataError(f"{path}: row {_line(wrong)}: {name} is {_plain(value)!r}, {expected}")
 
 
 def _line(flags: pd.Series) -> int:
     """Line in the file of the first flagged row: the header is line 1."""
     return int(flags.index[int(flags.to_numpy().argmax())]) + 2
+
+
+def _plain(value: object) -> object:
+    """A numpy scalar as Python prints it."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from faultline.results import Row, frame
-from faultline.ths import coding, limits, rejudged, tables
-from faultline.ths.release import load
+from faultline.ths import coding, limits, rejudged, score, tables
+from faultline.ths.release import STAGES, load, stage_kpis
 
 
 def compute(data_dir: Path) -> list[Row]:
@@ -39,4 +39,20 @@ def layout(rows: list[Row]) -> Mapping[str, pd.DataFrame]:
         out[f"ths_{name}"] = part.pivot_table(
             index=["metric", "system"], columns="condition", values="value", sort=False, dropna=False
         ).dropna(how="all", axis=1)
+    return out
+
+
+def per_prompt(kpis: pd.DataFrame) -> pd.DataFrame:
+    """What the figures draw prompt by prompt: cache flags, and THS by configuration and stage.
+
+    Args:
+        kpis: The checked per-prompt KPIs.
+
+    Returns:
+        One row a prompt: ``promptid``, ``subset``, ``<stage>_cache_hit``, ``<configuration>_<stage>``.
+    """
+    out = kpis[["promptid", "subset", *(f"{stage}_cache_hit" for stage in STAGES)]].copy()
+    for name, weights in tables.SYSTEMS.items():
+        for stage in STAGES:
+            out[f"{name}_{stage}"] = score.ths(stage_kpis(kpis, stage), weights)
     return out

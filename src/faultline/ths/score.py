@@ -132,6 +132,6 @@ def crossing(before: npt.ArrayLike, after: npt.ArrayLike, n_agents: int = N_AGEN
         after: The same at the last stage.
     """
     ends = [float(contributions(before, after, weights_with_osr(w), n_agents).sum()) for w in (0.0, 1.0)]
-    if ends[0] == ends[1] or ends[0] * ends[1] > 0:
+    if ends[0] == ends[1] or min(ends) > 0 or max(ends) < 0:
         return Crossing(None, *ends)
     return Crossing(ends[0] / (ends[0] - ends[1]), *ends)

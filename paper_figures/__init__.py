@@ -1,0 +1,1 @@
+"""Every figure, made again from results."""
