@@ -11,43 +11,11 @@ from faultline.records import Passage
 from faultline.retrieval.bm25 import Bm25
 from tests.small_corpus import PASSAGES
 
-STOP = set(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
+STOP = {
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no"),
+    *("not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this"),
+    *("to", "was", "will", "with"),
+}
 
 
 def words(text):
