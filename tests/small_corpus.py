@@ -14,7 +14,11 @@ TEXTS = {
         "Ada Quill was a writer of sea stories.",
         " She was born in Tarnwick, in the north.",
     ),
-    "lantern": ("The Glass Lantern", "The Glass Lantern is a play by Per Holm.", " It was never printed."),
+    "lantern": (
+        "The Glass Lantern",
+        "Per Holm staged The Glass Lantern once.",
+        " Nobody came to see the play.",
+    ),
     "b-quill": ("Bo Quill", "Bo Quill was a painter.", " He was born in Skarholt."),
     "ember": ("Salt and Ember", "Salt and Ember is a novel by Ivo Marsh.", " It was printed in 1877."),
     "marsh": ("Ivo Marsh", "Ivo Marsh was a sailor and a writer.", " He was born in Kelmouth, in the west."),

@@ -34,6 +34,8 @@ class FiveStage:
             raise ConfigError(f"agent.stages: {unknown[0]!r} is none of {', '.join(sorted(set(PLAN)))}")
         if len(self.stages) < 2 or self.stages[0] != "retrieval" or self.stages[-1] != "synthesis":
             raise ConfigError("agent.stages: must begin with retrieval and end with synthesis")
+        if self.stages.count("synthesis") > 1:
+            raise ConfigError("agent.stages: may hold one synthesis, the last stage")
         if top_k < 1:
             raise ConfigError(f"agent.top_k={top_k}: must be at least 1")
 

@@ -88,6 +88,10 @@ class HotpotQA:
             if len(example.context) < 2 or len(example.titles) < 2:
                 skipped["too_few_paragraphs"] += 1
                 continue
+            if example.id in gold:
+                raise DataError(
+                    f"{where}: field '_id' {example.id!r} names another question; give each record its own"
+                )
             own = [_passage(title, sentences) for title, sentences in example.context]
             tasks[key] = Task(id=example.id, question=example.question, corpus_ref=example.id)
             pools[example.id] = tuple(dict.fromkeys(p.id for p in own))
@@ -239,19 +243,33 @@ def _context(raw: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         raw = list(zip(titles, sentences, strict=True))
     paragraphs = []
     for number, entry in enumerate(raw, start=1):
-        if not (len(entry) == 2 and isinstance(entry[0], str) and all(isinstance(s, str) for s in entry[1])):
+        title, sentences = _pair(entry)
+        if not isinstance(title, str) or not isinstance(sentences, list):
             raise DataError(f"{where}: field 'context' paragraph {number} is not [title, [sentences]]")
-        paragraphs.append((entry[0], tuple(entry[1])))
+        if not all(isinstance(sentence, str) for sentence in sentences):
+            raise DataError(f"{where}: field 'context' paragraph {number} is not [title, [sentences]]")
+        paragraphs.append((title, tuple(sentences)))
     return tuple(paragraphs)
 
 
 def _facts(raw: Any, where: str) -> tuple[tuple[str, int], ...]:
     if isinstance(raw, Mapping):
-        raw = list(zip(field(raw, "title", list, where), field(raw, "sent_id", list, where), strict=True))
+        titles, indices = field(raw, "title", list, where), field(raw, "sent_id", list, where)
+        if len(titles) != len(indices):
+            raise DataError(
+                f"{where}: field 'supporting_facts' has {len(titles)} titles, {len(indices)} sentences"
+            )
+        raw = list(zip(titles, indices, strict=True))
     for entry in raw:
-        if not (len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], int)):
+        title, index = _pair(entry)
+        if not isinstance(title, str) or not isinstance(index, int):
             raise DataError(f"{where}: field 'supporting_facts' holds {entry!r}, expected [title, sentence]")
     return tuple((title, index) for title, index in raw)
+
+
+def _pair(entry: Any) -> tuple[Any, Any]:
+    """A list of two, else (None, None)."""
+    return (entry[0], entry[1]) if isinstance(entry, list | tuple) and len(entry) == 2 else (None, None)
 
 
 def _passage(title: str, sentences: tuple[str, ...]) -> Passage:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from faultline.corpora.spans import normalise
 from faultline.records import Gold
 
+ORDERED = ("number", "year")
+"""Kinds whose first figure is their value: that of a name (``Commodore 16``) or a date (``3 May``) is not."""
+
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _RELATIONS: tuple[Callable[[float, float], bool], ...] = (
     lambda a, b: a > b,
@@ -24,10 +27,12 @@ def compare(gold: Gold, notes: Sequence[str | None]) -> str | None:
     annotated answer on the annotated values; it is then applied to what was READ.
 
     Args:
-        gold: A comparison with two hops whose answers are numbers, years or dates.
+        gold: A comparison with two hops whose answers are of :data:`ORDERED` kinds; any other has no answer.
         notes: What was read at the two hops.
     """
     if gold.question_type != "comparison" or len(gold.hops) != 2:
+        return None
+    if any(hop.kind not in ORDERED for hop in gold.hops):
         return None
     original = [_number(hop.answer) for hop in gold.hops]
     read = [_number(note) for note in notes[:2]]
@@ -35,6 +40,8 @@ def compare(gold: Gold, notes: Sequence[str | None]) -> str | None:
         return None
     a, b = (value for value in original if value is not None)
     x, y = (value for value in read if value is not None)
+    if x == y and normalise(gold.answers[0]) not in ("yes", "no"):
+        return None  # neither is the smaller or the larger one
     for relation in _RELATIONS:
         outcomes = _outcomes(gold, relation)
         if outcomes[relation(a, b)] is not None and normalise(outcomes[relation(a, b)] or "") == normalise(

@@ -42,7 +42,7 @@ class ReaderSettings:
     noise: float = 0.0
     hedge_margins: tuple[float, float] = (0.1, 0.3)
     seed: int = 0
-    version: int = 1
+    version: int = 2
 
     def __post_init__(self) -> None:
         for name in ("trust", "noise"):
@@ -90,12 +90,13 @@ class Reader:
             return Action("query", _filled(hop.query, state) or state.question)
         if kind == "reason":
             return Action("reason", wording.next_step(state.notes, state.question))
-        return self._read(hop, state)
+        return self._read(hop, state, final=state.hop == len(gold.hops))
 
-    def _read(self, hop: Hop, state: State) -> Action:
+    def _read(self, hop: Hop, state: State, *, final: bool) -> Action:
         hint = next((h for h in reversed(state.hints) if h.hop == state.hop), None)
         if hint is not None and self._draw("trust", state) < self.settings.trust:
-            return Action("read", wording.following(hint.text, hint.value), hint.value, confidence=0.9)
+            text = wording.following(hint.text, hint.value, final=final)
+            return Action("read", text, hint.value, confidence=0.9)
         entity = _filled(hop.entity, state)
         if hop.span is None or hop.passage_id is None or entity is None:
             return Action("read", wording.not_found(entity), missing=Missing.NO_SPAN)
@@ -111,7 +112,7 @@ class Reader:
         sentence = _sentence(hit.passage, value)
         value = self._noisy(value, hop, state)
         confidence, hedge = self._certainty(hit, state)
-        text = wording.reading(hit.passage.title, sentence, value, hedge, final=state.hop > 1)
+        text = wording.reading(hit.passage.title, sentence, value, hedge, final=final)
         return Action("read", text, value, confidence, source=hit.passage.content_hash)
 
     def _copies(self, original: Passage, state: State) -> Iterator[Hit]:

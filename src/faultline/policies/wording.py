@@ -9,13 +9,12 @@ def reading(title: str, sentence: str, value: str, hedge: str, *, final: bool) -
     """What was read, with the sentence it stands in."""
     source = f'According to "{title}", ' if title else "According to the passage, "
     word = f"{hedge} " if hedge else ""
-    step = f"So the answer is {word}{value}." if final else f"So the next thing to look up is {word}{value}."
-    return f"{source}{_ended(sentence)} {step}"
+    return f"{source}{_ended(sentence)} {_step(f'{word}{value}', final=final)}"
 
 
-def following(assertion: str, value: str) -> str:
+def following(assertion: str, value: str, *, final: bool) -> str:
     """An assertion of the context, followed."""
-    return f"{_ended(assertion)} So the next thing to look up is {value}."
+    return f"{_ended(assertion)} {_step(value, final=final)}"
 
 
 def next_step(notes: Sequence[str | None], question: str) -> str:
@@ -29,9 +28,9 @@ def next_step(notes: Sequence[str | None], question: str) -> str:
 def conclusion(notes: Sequence[str | None], thoughts: Sequence[str], answer: str) -> str:
     """The final answer with the chain behind it."""
     chain = [note for note in notes[:-1] if note is not None]
-    lead = f"The first passage leads to {', then '.join(chain)}. " if chain else ""
-    finding = _without_last_sentence(thoughts[-1]) if thoughts else ""
-    return f"{lead}{finding} Therefore, the answer is {answer}.".strip()
+    lead = f"The first passage leads to {', then '.join(chain)}." if chain else ""
+    finding = _without_last_sentence(thoughts[-1]).strip() if thoughts else ""
+    return " ".join(part for part in (lead, finding, f"Therefore, the answer is {answer}.") if part)
 
 
 def not_found(entity: str | None) -> str:
@@ -47,6 +46,10 @@ def no_answer() -> str:
 def nothing_more() -> str:
     """The plan has no further hop."""
     return "Nothing more needs to be looked up."
+
+
+def _step(value: str, *, final: bool) -> str:
+    return f"So the answer is {value}." if final else f"So the next thing to look up is {value}."
 
 
 def _ended(sentence: str) -> str:

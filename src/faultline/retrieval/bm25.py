@@ -42,9 +42,10 @@ class Bm25Index:
         """The k best passages; a query without any known word ranks all equal, by id."""
         words = _tokens([query])[0]
         engine = self._built()
-        known = [word for word in words if word in engine.vocab_dict]
-        scores = engine.get_scores(known) if known else np.zeros(len(self._passages), dtype=np.float32)
-        return ranked(self._passages, scores, k)
+        known = [] if engine is None else [word for word in words if word in engine.vocab_dict]
+        if engine is None or not known:
+            return ranked(self._passages, np.zeros(len(self._passages)), k)
+        return ranked(self._passages, engine.get_scores(known), k)
 
     def replaced(self, passage: Passage) -> Bm25Index:
         """A new index in which the passage with this id has another text."""
@@ -52,11 +53,13 @@ class Bm25Index:
             tuple(passage if p.id == passage.id else p for p in self._passages), self._k1, self._b
         )
 
-    def _built(self) -> bm25s.BM25:
+    def _built(self) -> bm25s.BM25 | None:
+        """The engine; None for a pool without any word, which bm25s cannot index."""
         if self._engine is None:
-            engine = bm25s.BM25(method="lucene", k1=self._k1, b=self._b)
-            engine.index(_tokens([p.rendered for p in self._passages]), show_progress=False)
-            self._engine = engine
+            tokens = _tokens([p.rendered for p in self._passages])
+            if any(tokens):
+                self._engine = bm25s.BM25(method="lucene", k1=self._k1, b=self._b)
+                self._engine.index(tokens, show_progress=False)
         return self._engine
 
 

@@ -55,6 +55,6 @@ class Environments:
         """The environment of a task, index shared between tasks that share a pool."""
         name = "all" if self._pool == "all" else task.corpus_ref
         if name not in self._indexes:
-            members = [self._corpus.passages[i] for i in self._corpus.pools[name]]
-            self._indexes[name] = self._builder.index(members)
+            ids = sorted(self._corpus.passages) if self._pool == "all" else self._corpus.pools[name]
+            self._indexes[name] = self._builder.index([self._corpus.passages[i] for i in ids])
         return PlainEnvironment(self._indexes[name])
