@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
+from faultline import stats
 from faultline.stats import Estimate, bootstrap, generator, holm, wilson, worst_case
 
 
@@ -102,6 +103,21 @@ def test_bootstrap_by_cluster_agrees_with_a_literal_loop(what):
     assert ours.value == pytest.approx(point, abs=1e-9)
     assert ours.low == pytest.approx(low, abs=0.08 * (high - low))
     assert ours.high == pytest.approx(high, abs=0.08 * (high - low))
+
+
+def test_the_levels_of_bca_are_efrons_formula():
+    rng = np.random.default_rng(4)
+    replicates, jackknife, point = rng.gamma(2.0, size=5000), rng.gamma(0.3, size=25), 1.7
+    norm = scipy.stats.norm
+    z0 = norm.ppf(np.mean(replicates < point))
+    mean, above, below = sum(jackknife) / 25, 0.0, 0.0
+    for value in jackknife:
+        above += (mean - value) ** 3
+        below += (mean - value) ** 2
+    a = above / (6 * below**1.5)
+    assert abs(a) > 0.05
+    wanted = [norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in norm.ppf([0.025, 0.975])]
+    assert stats._bca_levels(point, replicates, jackknife, 0.95) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_clusters_widen_the_interval_of_repeated_cases():
