@@ -142,7 +142,10 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
     return key_of(
         {
             "corpus": [corpus.name, corpus.version, corpus.digest],
-            "retrieval": OmegaConf.to_container(cfg.retrieval, resolve=True),
+            "retrieval": [
+                OmegaConf.to_container(cfg.retrieval, resolve=True),
+                hydra.utils.get_object(cfg.retrieval.index._target_).version,
+            ],
             "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
             "policy": describe(_policy(cfg, cell)),
             "agent": describe(instantiate(cfg.agent)),

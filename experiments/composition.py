@@ -7,7 +7,7 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra.errors import HydraException, InstantiationException
+from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -16,6 +16,9 @@ from faultline.errors import ConfigError, FaultlineError
 
 OUTSIDE_KEY = ("runs_dir", "overwrite", "dry_run", "tracking", "trainer")
 """Parts of the configuration that no product depends on (the trainer's precision is added back)."""
+
+COUNTS = ("limit", "repeats", "resamples")
+FLAGS = ("paired", "dry_run")
 
 
 def compose(overrides: Sequence[str]) -> DictConfig:
@@ -26,9 +29,33 @@ def compose(overrides: Sequence[str]) -> DictConfig:
     """
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            return hydra_compose("config", list(overrides))
-    except (HydraException, OmegaConfBaseException) as error:
+            cfg = hydra_compose("config", list(overrides))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(_one_line(error)) from error
+    check_values(cfg)
+    return cfg
+
+
+def check_values(cfg: DictConfig) -> None:
+    """Refuse a value of the general options that no experiment can use.
+
+    Raises:
+        ConfigError: A value of another type, or a count below 1.
+    """
+    try:
+        values = {name: cfg[name] for name in (*COUNTS, *FLAGS, "seed")}
+    except OmegaConfBaseException as error:
+        raise ConfigError(_one_line(error)) from error
+    for name, value in values.items():
+        if name == "limit" and value is None:
+            continue
+        if name in FLAGS:
+            if not isinstance(value, bool):
+                raise ConfigError(f"{name}={value}: must be true or false")
+        elif not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigError(f"{name}={value}: must be a whole number")
+        elif name in COUNTS and value < 1:
+            raise ConfigError(f"{name}={value}: must be at least 1")
 
 
 def instantiate(cfg: DictConfig, **extra: Any) -> Any:
@@ -69,8 +96,16 @@ def set_options(overrides: Sequence[str]) -> dict[str, str]:
 
 
 def content(cfg: DictConfig) -> dict[str, Any]:
-    """The part of the configuration that products depend on, resolved."""
-    plain = OmegaConf.to_container(cfg, resolve=True)
+    """The part of the configuration that products depend on, resolved.
+
+    Raises:
+        ConfigError: A value that cannot be resolved or used.
+    """
+    check_values(cfg)
+    try:
+        plain = OmegaConf.to_container(cfg, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(_one_line(error)) from error
     assert isinstance(plain, dict)
     kept = {str(k): v for k, v in plain.items() if k not in (*OUTSIDE_KEY, "hydra")}
     kept["precision"] = str(cfg.trainer.precision)
@@ -78,7 +113,9 @@ def content(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _one_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = str(error).split("Config search path:")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith(("full_key:", "object_type=", "Set the env"))]
-    text = "; ".join(line.rstrip(".") for line in told if not line.startswith("Config search path"))
-    return text.replace(":; ", ": ") + "; see python -m experiments.run --help and --list"
+    named = [error.override] if isinstance(error, OverrideParseException) else []
+    joined = "; ".join(line.rstrip(".") for line in named + told)
+    return joined.replace(":; ", ": ") + "; see python -m experiments.run --help and --list"

@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
+from faultline import stats
 from faultline.stats import Estimate, bootstrap, generator, holm, wilson, worst_case
 
 
@@ -104,6 +105,21 @@ def test_bootstrap_by_cluster_agrees_with_a_literal_loop(what):
     assert ours.high == pytest.approx(high, abs=0.08 * (high - low))
 
 
+def test_the_levels_of_bca_are_efrons_formula():
+    rng = np.random.default_rng(4)
+    replicates, jackknife, point = rng.gamma(2.0, size=5000), rng.gamma(0.3, size=25), 1.7
+    norm = scipy.stats.norm
+    z0 = norm.ppf(np.mean(replicates < point))
+    mean, above, below = sum(jackknife) / 25, 0.0, 0.0
+    for value in jackknife:
+        above += (mean - value) ** 3
+        below += (mean - value) ** 2
+    a = above / (6 * below**1.5)
+    assert abs(a) > 0.05
+    wanted = [norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in norm.ppf([0.025, 0.975])]
+    assert stats._bca_levels(point, replicates, jackknife, 0.95) == pytest.approx(wanted, abs=1e-12)
+
+
 def test_clusters_widen_the_interval_of_repeated_cases():
     rng = np.random.default_rng(2)
     once = rng.normal(size=30)
@@ -137,9 +153,24 @@ def test_bootstrap_gives_the_same_bits_again():
     assert again[0] == again[1]
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_agrees_with_statsmodels(p_values):
+def literal_holm(p_values):
+    adjusted = []
+    for p in p_values:
+        smaller = sorted(q for q in p_values if q <= p)
+        steps = [(len(p_values) - rank) * q for rank, q in enumerate(smaller)]
+        adjusted.append(min(1.0, max(steps)))
+    return adjusted
+
+
+@given(st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02]), min_size=1, max_size=12))
+def test_holm_agrees_with_a_loop(p_values):
+    assert holm(p_values) == pytest.approx(literal_holm(p_values), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_holm_agrees_with_statsmodels(seed):
+    p_values = np.random.default_rng(seed).random(9) ** 3
+    p_values[3] = p_values[4]
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1], abs=1e-12)
 
 

@@ -293,6 +293,17 @@ def test_a_corrupted_index_that_no_longer_returns_the_passage_is_no_change(small
         assert isinstance(world.swap.prepare(task, clean, query, 4), Prepared), "further down it still comes"
 
 
+def test_another_accepted_answer_is_no_donor(small):
+    gold = small.gold["bridge-1"]
+    aliased = replace(
+        small, gold={**small.gold, "bridge-1": replace(gold, answers=(*gold.answers, "Ivo Marsh"))}
+    )
+    for corpus, lent in ((small, {"Ivo Marsh", "Lena Orrick"}), (aliased, {"Lena Orrick"})):
+        world = World(corpus)
+        certificates = [world.prepare(small.tasks[0], sample).certificate for sample in range(20)]
+        assert {certificate.edits[0].after for certificate in certificates} == lent
+
+
 # Determinism
 def test_the_donor_depends_on_seed_task_and_sample_alone(synthetic):
     world = World(synthetic)

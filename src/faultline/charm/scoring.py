@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from faultline.charm.options import require_choice
 from faultline.charm.scores import FloatArray, StageScores
+from faultline.errors import ConfigError
 from faultline.records import Trajectory
 
 CONSENSUS = ("concat", "centroid_sentences")
@@ -123,15 +124,17 @@ def consensus_anchors(
         encode: The embedder, for ``centroid_sentences``.
 
     Raises:
-        ConfigError: Another word for ``how``.
+        ConfigError: Another word for ``how``, or no embedder for ``centroid_sentences``.
     """
     require_choice("charm.consensus", how, CONSENSUS)
+    if how != "concat" and encode is None:
+        raise ConfigError(f"charm.consensus={how}: needs an embedder; choose one, or charm.consensus=concat")
     candidates = [[hit.passage for hit in t.stages[0].hits[:k]] for t in trajectories]
-    if how == "concat" or encode is None:
+    if how == "concat":
         return [" ".join(passage.rendered for passage in passages) for passages in candidates]
     sentences = [[s.strip() for p in passages for s in p.sentences if s.strip()] for passages in candidates]
     distinct = list(dict.fromkeys(s for own in sentences for s in own))
-    vectors = dict(zip(distinct, encode(distinct), strict=True))
+    vectors = dict(zip(distinct, encode(distinct), strict=True)) if encode is not None and distinct else {}
     return [_central(own, vectors) for own in sentences]
 
 

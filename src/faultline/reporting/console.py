@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 Advance = Callable[[int], None]
 TABLE_WIDTH = 200
@@ -79,9 +80,9 @@ class Terminal:
         shown = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
         numeric = {name for name in rows.columns if rows[name].dtype.kind in "if"}
         for name in rows.columns:
-            shown.add_column(str(name), justify="right" if name in numeric else "left", no_wrap=True)
+            shown.add_column(Text(str(name)), justify="right" if name in numeric else "left", no_wrap=True)
         for values in rows.itertuples(index=False):
-            shown.add_row(*(str(value) for value in values))
+            shown.add_row(*(Text(str(value)) for value in values))  # as it is, no markup
         self.out.print(shown)
 
 
