@@ -22,7 +22,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One hop: ``passage`` says that ``answer`` answers ``query`` (``relation`` of ``subject``, if stated so).
+    """One hop: ``passage`` says that ``answer`` answers ``query`` (or ``relation`` of ``subject``).
 
     ``sentence`` is the index of the first sentence that holds the answer, None if only the title does.
     """
@@ -147,7 +147,7 @@ def _hotpot(record: Record) -> Example | None:
 
 
 def _twowiki(record: Record) -> Example | None:
-    """2WikiMultiHopQA: ``evidences`` are (subject, relation, object); the passage is the one on the subject."""
+    """2WikiMultiHopQA: ``evidences`` are (subject, relation, object); the passage is on the subject."""
     if not record.get("context"):
         return None
     passages = _passages(record["_id"], record["context"])
@@ -183,7 +183,7 @@ def _musique(record: Record) -> Example | None:
         index, query = hop["paragraph_support_idx"], str(hop["question"])
         if index is None:
             return None
-        filled = re.sub(r"#(\d+)", lambda m: answers[int(m.group(1)) - 1], query)  # noqa: B023
+        filled = re.sub(r"#(\d+)", lambda m: answers[int(m.group(1)) - 1], query)
         subject, _, relation = (part.strip() for part in filled.partition(">>"))
         subject = subject if relation else ""
         asked = f"What is the {relation} of {subject}?" if relation else filled

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import lightning as L
+import lightning
 import torch
 
 from faultline.grounding.batches import Batch
@@ -33,7 +33,7 @@ def factor(step: int, *, warmup: int, decay: int, total: int) -> float:
 log = logging.getLogger(__name__)
 
 
-class GroundingModule(L.LightningModule):
+class GroundingModule(lightning.LightningModule):
     """Cross-entropy over three classes; word embeddings stay as they are.
 
     Args:
@@ -115,7 +115,7 @@ class GroundingModule(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 
-class LearningCurve(L.Callback):
+class LearningCurve(lightning.Callback):
     """Appends the held-out metrics of every validation to a CSV, and logs the training loss.
 
     Args:
@@ -128,7 +128,12 @@ class LearningCurve(L.Callback):
         self._losses: list[float] = []
 
     def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self,
+        trainer: lightning.Trainer,
+        pl_module: lightning.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         """Mean loss since the last line."""
         self._losses.append(float(outputs["loss"]))
@@ -136,7 +141,7 @@ class LearningCurve(L.Callback):
             log.info("step %d: loss %.4f", trainer.global_step, sum(self._losses) / len(self._losses))
             self._losses.clear()
 
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """One row."""
         assert isinstance(pl_module, GroundingModule)
         new = not self._path.exists()

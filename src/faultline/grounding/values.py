@@ -27,16 +27,90 @@ _PLACE_RELATIONS = (
     "state",
     "border",
 )
-_PERSON_RELATIONS = (
-    "director performer composer author father mother spouse child sibling founded producer cast member "
-    "screenwriter president"
-).split()
+_PERSON_RELATIONS = [
+    "director",
+    "performer",
+    "composer",
+    "author",
+    "father",
+    "mother",
+    "spouse",
+    "child",
+    "sibling",
+    "founded",
+    "producer",
+    "cast",
+    "member",
+    "screenwriter",
+    "president",
+]
 _NUMBER_WORDS = frozenset(
-    "one two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand million".split()
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "twenty",
+        "thirty",
+        "hundred",
+        "thousand",
+        "million",
+    ]
 )
 _SKIP_NAMES = frozenset(
-    "The A An In On At It He She They His Her Its Their This That These Those As After Before During For From "
-    "When While With By And But Or If To Of Since Although There Most Many Some Both One Two".split()
+    [
+        "The",
+        "A",
+        "An",
+        "In",
+        "On",
+        "At",
+        "It",
+        "He",
+        "She",
+        "They",
+        "His",
+        "Her",
+        "Its",
+        "Their",
+        "This",
+        "That",
+        "These",
+        "Those",
+        "As",
+        "After",
+        "Before",
+        "During",
+        "For",
+        "From",
+        "When",
+        "While",
+        "With",
+        "By",
+        "And",
+        "But",
+        "Or",
+        "If",
+        "To",
+        "Of",
+        "Since",
+        "Although",
+        "There",
+        "Most",
+        "Many",
+        "Some",
+        "Both",
+        "One",
+        "Two",
+    ]
 )
 
 
