@@ -59,9 +59,7 @@ def train(config: DictConfig) -> Path:
         trunk_rate=float(optim.trunk_rate),
         head_rate=float(optim.head_rate),
         weight_decay=float(optim.weight_decay),
-        warmup=int(optim.warmup),
-        decay=int(optim.decay),
-        total=int(optim.max_steps),
+        schedule=[(float(step), float(part)) for step, part in optim.schedule],
         label_smoothing=float(optim.label_smoothing),
     )
     trainer = _trainer(config, run)

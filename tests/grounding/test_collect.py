@@ -22,7 +22,7 @@ def test_pairs_that_share_a_long_text_with_an_evaluation_set_are_dropped():
 
 
 def test_a_passage_is_recognised_when_it_was_cut():
-    long = Passage("a", "T", tuple(" word%d" % i for i in range(60)))
+    long = Passage("a", "T", tuple(f" word{i}" for i in range(60)))
     cut = Passage("b", "U", ("word0  word1, ", *(f"word{i} " for i in range(2, 40))))
     assert room.passage_key(long) == room.passage_key(cut)
     assert room.passage_key(long) != room.passage_key(FILM)

@@ -72,13 +72,13 @@ def test_bucket_names():
 
 
 def test_the_card_is_rewritten_between_its_marks(tmp_path):
-    (tmp_path / "README.md").write_text(f"top\n{card.BEGIN}\nold\n{card.END}\nbottom\n")
+    (tmp_path / "README.md").write_text(f"top\n{card.BEGIN}\nOLD TEXT\n{card.END}\nbottom\n")
     table = results.frame(rows(scored(), "tiny"))
     card.write_card(table, tmp_path)
     text = (tmp_path / "README.md").read_text()
     assert text.startswith("top\n")
     assert text.endswith("bottom\n")
-    assert "old" not in text
+    assert "OLD TEXT" not in text
     assert "| fever_symmetric | 90 | .9" in text
     card.write_card(table, tmp_path)
     assert (tmp_path / "README.md").read_text() == text

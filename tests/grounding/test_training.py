@@ -11,11 +11,11 @@ from faultline.grounding.training import GroundingModule, LearningCurve, factor
 from faultline.inference.adapter import GroundingClassifier
 
 
-def test_the_rate_rises_stays_and_falls_to_zero():
-    rates = [factor(s, warmup=4, decay=5, total=20) for s in range(21)]
+def test_the_rate_is_linear_between_the_points_of_the_schedule():
+    points = [(-1, 0), (3, 1), (15, 1), (20, 0)]
+    rates = [factor(s, points) for s in range(22)]
     assert rates[:5] == [0.25, 0.5, 0.75, 1.0, 1.0]
-    assert rates[15] == 1.0
-    assert rates[16:] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0.0])
+    assert rates[15:] == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.0, 0.0])
 
 
 class WordTokenizer:
@@ -48,9 +48,7 @@ def module(total):
         trunk_rate=1e-2,
         head_rate=1e-2,
         weight_decay=0.0,
-        warmup=2,
-        decay=4,
-        total=total,
+        schedule=[(0, 0.5), (2, 1), (total - 4, 1), (total, 0)],
         label_smoothing=0.0,
     )
 

@@ -1,10 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from faultline.grounding.values import answer_kind, contains, find_values, perturbed, replaced
-import itertools
 
 
 @pytest.mark.parametrize(

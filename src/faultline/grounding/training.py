@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import csv
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import lightning
+import numpy as np
 import torch
 
 from faultline.grounding.batches import Batch
 from faultline.inference.adapter import GroundingClassifier
 
 
-def factor(step: int, *, warmup: int, decay: int, total: int) -> float:
-    """Learning rate as a part of its peak: warm-up, constant, then linear to zero over the last steps.
-
-    A constant middle lets a run be stopped or extended: only the decay needs to know the end.
+def factor(step: int, points: Sequence[tuple[float, float]]) -> float:
+    """Learning rate as a part of its peak: linear between the points of a schedule.
 
     Args:
         step: From 0.
-        warmup: Steps of the rise.
-        decay: Steps of the fall.
-        total: All steps.
+        points: (step, part) in ascending order; beyond the ends the nearest part holds.
     """
-    if step < warmup:
-        return (step + 1) / warmup
-    return min(1.0, max(0.0, (total - step) / decay)) if decay else 1.0
+    steps, parts = zip(*points, strict=True)
+    return float(np.interp(step, steps, parts))
 
 
 log = logging.getLogger(__name__)
@@ -41,9 +38,7 @@ class GroundingModule(lightning.LightningModule):
         trunk_rate: Peak learning rate of the trunk.
         head_rate: Peak learning rate of the head and of the segment embeddings.
         weight_decay: Of AdamW, on matrices.
-        warmup: Steps.
-        decay: Steps.
-        total: Steps.
+        schedule: Points of :func:`factor`.
         label_smoothing: In [0, 1).
     """
 
@@ -54,9 +49,7 @@ class GroundingModule(lightning.LightningModule):
         trunk_rate: float,
         head_rate: float,
         weight_decay: float,
-        warmup: int,
-        decay: int,
-        total: int,
+        schedule: Sequence[tuple[float, float]],
         label_smoothing: float,
     ) -> None:
         super().__init__()
@@ -110,8 +103,8 @@ class GroundingModule(lightning.LightningModule):
             for (fresh, matrix), weights in groups.items()
         ]
         optimizer = torch.optim.AdamW(made)
-        schedule = {name: int(self.hparams[name]) for name in ("warmup", "decay", "total")}
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, **schedule))
+        points = [(float(step), float(part)) for step, part in self.hparams["schedule"]]
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, points))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 
