@@ -79,7 +79,7 @@ def test_the_card_is_rewritten_between_its_marks(tmp_path):
     assert text.startswith("top\n")
     assert text.endswith("bottom\n")
     assert "OLD TEXT" not in text
-    assert "| fever_symmetric | 90 | .9" in text
+    assert "| fever_symmetric | 90 | .889" in text
     card.write_card(table, tmp_path)
     assert (tmp_path / "README.md").read_text() == text
 
