@@ -1,11 +1,11 @@
-"""Tokenised pairs in batches of like length, planned once for the whole training so that a resume skips ahead."""
+"""Tokenised pairs in batches of like length, planned for the whole training so that a resume skips."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import lightning as L
+import lightning
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -89,7 +89,7 @@ def collate(ids: Sequence[list[int]], labels: Sequence[int], sep: int, pad: int)
 
 
 class PlannedBatches(IterableDataset[Batch]):
-    """The batches of a plan from position ``start`` on. It has no length, so a resumed fit runs to its end."""
+    """The batches of a plan from position ``start`` on. It has no length, so a resumed fit runs on."""
 
     def __init__(
         self, ids: list[list[int]], labels: list[int], planned: list[Any], start: int, sep: int, pad: int
@@ -105,7 +105,7 @@ class PlannedBatches(IterableDataset[Batch]):
             )
 
 
-class PairsData(L.LightningDataModule):
+class PairsData(lightning.LightningDataModule):
     """Training and held-out batches.
 
     Args:

@@ -18,8 +18,8 @@ from faultline.stats import generator
 def chain_pairs(example: Example, pool: Donors, seed: int) -> Iterator[Pair]:
     """The question's answer against all its passages, and against fewer.
 
-    With every supporting passage the answer is entailed and another one contradicted; without the passage that
-    holds the answer both are open.
+    With every supporting passage the answer is entailed and another one contradicted; without the passage
+    that holds the answer both are open.
     """
     rng = generator(seed, example.id, "chain")
     if (
@@ -48,7 +48,7 @@ def chain_pairs(example: Example, pool: Donors, seed: int) -> Iterator[Pair]:
 
 
 def passage_pairs(example: Example, seed: int, share: float) -> Iterator[Pair]:
-    """Swapped values in any passage, as a fault would leave it: passage against passage, and sentence against it.
+    """Swapped values in any passage, as a fault leaves it: passage against passage, sentence against passage.
 
     Args:
         example: Its distractors are used as well as its support.
@@ -110,7 +110,7 @@ def _passage_versions(
 
 
 def _swappable(passage: Passage, rng: np.random.Generator) -> Value | None:
-    """A value of the text that is no part of the title: swapping the subject would change the topic instead."""
+    """A value of the text that is no part of the title: swapping the subject would change the topic."""
     title = passage.title.lower()
     found = [v for v in find_values(passage.text) if not set(v.text.lower().split()) & set(title.split())]
     found = [v for v in found if contains(passage.text, v.text)]

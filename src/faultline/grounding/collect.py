@@ -10,7 +10,7 @@ from pathlib import Path
 from faultline.errors import DataError
 from faultline.grounding.chains import chain_pairs, passage_pairs
 from faultline.grounding.derive import donors, fact_pairs, hard_neutrals
-from faultline.grounding.multihop import Example, read
+from faultline.grounding.multihop import Example, read, records
 from faultline.grounding.pairs import Pair, capped, distinct, held_out, normalised, shuffled
 from faultline.grounding.public import EVALUATION, TRAINING
 from faultline.records import Passage
@@ -89,8 +89,8 @@ def collect(
     out = [pair for pair in found if held_out(pair.group, share)]
     train = capped((pair for pair in found if not held_out(pair.group, share)), caps, seed)
     train = shuffled([pair for pair in train for _ in range(repeats.get(pair.source, 1))], seed)
-    for name, side in (("train", train), ("held_out", out)):
-        report.update(Counter(f"{name}.{pair.source}.{pair.label}" for pair in side))
+    for name, pairs in (("train", train), ("held_out", out)):
+        report.update(Counter(f"{name}.{pair.source}.{pair.label}" for pair in pairs))
     return Collected(train, out, dict(sorted(report.items())))
 
 
@@ -147,8 +147,6 @@ def dev_examples(data: Path) -> dict[str, list[Example]]:
 
 def dev_questions(data: Path) -> set[str]:
     """Normalised questions of the dev lists that come without passages."""
-    from faultline.grounding.multihop import records
-
     return {
         normalised(str(row["question"])) for path in matching(data, QUESTION_LISTS) for row in records(path)
     }

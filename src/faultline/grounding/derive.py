@@ -46,7 +46,7 @@ def donors(examples: Sequence[Example]) -> Donors:
 
 
 def other_value(value: str, kind: str, text: str, pool: Donors, rng: np.random.Generator) -> str | None:
-    """Another value of the same kind that the text does not hold: a donor's, or the value with changed digits."""
+    """Another value of the same kind that the text does not hold: a donor's, or one with changed digits."""
     if rng.random() < 0.5:
         near = perturbed(value, kind, rng)
         if near is not None and not contains(text, near):
@@ -79,7 +79,7 @@ def fact_pairs(example: Example, pool: Donors, seed: int, rounds: int) -> Iterat
                 (true, claim.text, "entailment"),
                 (true, claim.swapped, "contradiction"),
             ]
-            # A replaced value in a premise says nothing of a claim from before the replacement if it is absent.
+            # Where the value was not in this premise (a window), nothing was replaced.
             if not contains(false, fact.answer):
                 made.append((false, claim.text, "contradiction"))
                 made += [(false, claim.swapped, "entailment")] if rng.random() < 0.35 else []

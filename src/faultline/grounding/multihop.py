@@ -22,7 +22,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One hop: ``passage`` says that ``answer`` answers ``query`` (``relation`` of ``subject``, if stated so).
+    """One hop: ``passage`` says that ``answer`` answers ``query`` (or ``relation`` of ``subject``).
 
     ``sentence`` is the index of the first sentence that holds the answer, None if only the title does.
     """
@@ -147,7 +147,7 @@ def _hotpot(record: Record) -> Example | None:
 
 
 def _twowiki(record: Record) -> Example | None:
-    """2WikiMultiHopQA: ``evidences`` are (subject, relation, object); the passage is the one on the subject."""
+    """2WikiMultiHopQA: ``evidences`` are (subject, relation, object); the passage is on the subject."""
     if not record.get("context"):
         return None
     passages = _passages(record["_id"], record["context"])

@@ -22,7 +22,7 @@ def low_rank(step: torch.Tensor, rank: int) -> tuple[torch.Tensor, torch.Tensor]
         rank: At most min(m, n).
 
     Returns:
-        up, shape (m, rank), and down, shape (rank, n), the singular values shared evenly so that both fit fp16.
+        up, shape (m, rank), and down, shape (rank, n), the singular values shared so that both fit fp16.
     """
     left, values, right = torch.linalg.svd(step.float(), full_matrices=False)
     root = values[:rank].sqrt()

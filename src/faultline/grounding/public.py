@@ -8,11 +8,11 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from faultline.errors import DataError
 from faultline.grounding.multihop import records
-from faultline.grounding.pairs import LABELS, Label, Pair, normalised
+from faultline.grounding.pairs import LABELS, Pair, normalised
 
 _LETTERS = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
@@ -125,12 +125,15 @@ def _pair(premise: Any, hypothesis: Any, label: str, source: str, form: str = "p
     """At most one pair: rows without a label or with an empty side are no examples."""
     if label in LABELS and str(premise or "").strip() and str(hypothesis or "").strip():
         group = hashlib.sha256(normalised(str(premise)).encode()).hexdigest()[:16]
-        yield Pair(str(premise).strip(), str(hypothesis).strip(), cast(Label, label), source, form, group)
+        yield Pair(str(premise).strip(), str(hypothesis).strip(), label, source, form, group)
 
 
 def _table(path: Path, delimiter: str) -> Iterator[dict[str, str]]:
-    quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
-    yield from csv.DictReader(io.StringIO(_text(path)), delimiter=delimiter, quoting=quoting)
+    handle = io.StringIO(_text(path))
+    if delimiter == ",":
+        yield from csv.DictReader(handle)
+    else:  # quotation marks in tab-separated text are text
+        yield from csv.DictReader(handle, delimiter=delimiter, quoting=csv.QUOTE_NONE)
 
 
 def _text(path: Path) -> str:

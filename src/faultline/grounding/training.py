@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import csv
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import lightning as L
+import lightning
+import numpy as np
 import torch
 
 from faultline.grounding.batches import Batch
 from faultline.inference.adapter import GroundingClassifier
 
 
-def factor(step: int, *, warmup: int, decay: int, total: int) -> float:
-    """Learning rate as a part of its peak: warm-up, constant, then linear to zero over the last steps.
-
-    A constant middle lets a run be stopped or extended: only the decay needs to know the end.
+def factor(step: int, points: Sequence[tuple[float, float]]) -> float:
+    """Learning rate as a part of its peak: linear between the points of a schedule.
 
     Args:
         step: From 0.
-        warmup: Steps of the rise.
-        decay: Steps of the fall.
-        total: All steps.
+        points: (step, part) in ascending order; beyond the ends the nearest part holds.
     """
-    if step < warmup:
-        return (step + 1) / warmup
-    return min(1.0, max(0.0, (total - step) / decay)) if decay else 1.0
+    steps, parts = zip(*points, strict=True)
+    return float(np.interp(step, steps, parts))
 
 
 log = logging.getLogger(__name__)
 
 
-class GroundingModule(L.LightningModule):
+class GroundingModule(lightning.LightningModule):
     """Cross-entropy over three classes; word embeddings stay as they are.
 
     Args:
@@ -41,9 +38,7 @@ class GroundingModule(L.LightningModule):
         trunk_rate: Peak learning rate of the trunk.
         head_rate: Peak learning rate of the head and of the segment embeddings.
         weight_decay: Of AdamW, on matrices.
-        warmup: Steps.
-        decay: Steps.
-        total: Steps.
+        schedule: Points of :func:`factor`.
         label_smoothing: In [0, 1).
     """
 
@@ -54,9 +49,7 @@ class GroundingModule(L.LightningModule):
         trunk_rate: float,
         head_rate: float,
         weight_decay: float,
-        warmup: int,
-        decay: int,
-        total: int,
+        schedule: Sequence[tuple[float, float]],
         label_smoothing: float,
     ) -> None:
         super().__init__()
@@ -110,12 +103,12 @@ class GroundingModule(L.LightningModule):
             for (fresh, matrix), weights in groups.items()
         ]
         optimizer = torch.optim.AdamW(made)
-        schedule = {name: int(self.hparams[name]) for name in ("warmup", "decay", "total")}
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, **schedule))
+        points = [(float(step), float(part)) for step, part in self.hparams["schedule"]]
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, points))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 
-class LearningCurve(L.Callback):
+class LearningCurve(lightning.Callback):
     """Appends the held-out metrics of every validation to a CSV, and logs the training loss.
 
     Args:
@@ -128,7 +121,12 @@ class LearningCurve(L.Callback):
         self._losses: list[float] = []
 
     def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self,
+        trainer: lightning.Trainer,
+        pl_module: lightning.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         """Mean loss since the last line."""
         self._losses.append(float(outputs["loss"]))
@@ -136,7 +134,7 @@ class LearningCurve(L.Callback):
             log.info("step %d: loss %.4f", trainer.global_step, sum(self._losses) / len(self._losses))
             self._losses.clear()
 
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """One row."""
         assert isinstance(pl_module, GroundingModule)
         new = not self._path.exists()

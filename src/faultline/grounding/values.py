@@ -127,7 +127,8 @@ class Value:
 def answer_kind(answer: str, query: str = "", relation: str = "") -> str:
     """Coarse kind of an answer: yes_no, date, number, nationality, person, place, work or other.
 
-    The answer's shape decides first, then its relation, then the question word.
+    The answer's shape decides first (a bare figure of up to four digits reads as a year), then its relation,
+    then the question word.
     """
     plain = answer.strip().lower().rstrip(".")
     if plain in {"yes", "no"}:

@@ -1,6 +1,6 @@
 """The embedded grounding model: a packaged sentence encoder plus the delta that this project ships.
 
-The base weights stay in their own package; ``config.json`` records their sha256, and the delta only fits them.
+The base weights stay in their own package; ``config.json`` records their sha256; the delta fits no other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from faultline.errors import ModelError
 from faultline.inference.loaded import LoadedClassifier
 
+_UNUSED = ("pooler.", "embeddings.position_ids")
 Tensors = Mapping[str, torch.Tensor]
 
 
@@ -79,17 +80,18 @@ def base_folder() -> Path:
 
 def build(folder: Path) -> tuple[GroundingClassifier, Any]:
     """The untrained classifier on the base weights in ``folder``, and its tokenizer."""
-    from transformers import AutoTokenizer, BertModel
+    from transformers import AutoTokenizer, BertConfig, BertModel
 
-    # Eager attention without dropout is the fastest in training on CPUs and exact in evaluation.
-    trunk = BertModel.from_pretrained(
+    # Eager attention without dropout is the fastest in training on CPUs.
+    config = BertConfig.from_pretrained(
         str(folder),
-        add_pooling_layer=False,
         attn_implementation="eager",
         attention_probs_dropout_prob=0.0,
         hidden_dropout_prob=0.0,
-        dtype=torch.float32,
     )
+    trunk = BertModel(config, add_pooling_layer=False)
+    weights = load_file(str(folder / "model.safetensors"))
+    trunk.load_state_dict({name: w for name, w in weights.items() if not name.startswith(_UNUSED)})
     return GroundingClassifier(trunk), AutoTokenizer.from_pretrained(str(folder), use_fast=True)
 
 
