@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from experiments.composition import instantiate
@@ -144,7 +145,7 @@ def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
             "corpus": [corpus.name, corpus.version, corpus.digest],
             "retrieval": [
                 OmegaConf.to_container(cfg.retrieval, resolve=True),
-                hydra.utils.get_object(cfg.retrieval.index._target_).version,
+                get_object(cfg.retrieval.index._target_).version,
             ],
             "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
             "policy": describe(_policy(cfg, cell)),

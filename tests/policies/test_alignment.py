@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from faultline.corpora.donors import Donors
 from faultline.corpora.hotpotqa import HotpotQA
 from faultline.faults.retrieval import swap
-from faultline.policies.alignment import aligned_value, similarity
+from faultline.policies.alignment import aligned_value, is_near_copy
 from faultline.stats import generator
 
 TEXT = "Ada Quill was born in Tarnwick, in the north; Tarnwick is old."
@@ -53,14 +53,15 @@ def test_a_span_swapped_for_new_words_is_read_whole(before, span, after, data):
 
 
 @given(st.text("ab c.", max_size=20), st.text("ab c.", max_size=20))
-def test_similarity_is_a_share(a, b):
-    assert 0.0 <= similarity(a, b) <= 1.0
-    assert similarity(a, a) == 1.0
+def test_a_text_is_a_copy_of_itself_and_any_text_of_nothing_in_common(a, b):
+    assert is_near_copy(a, a, 1.0)
+    assert is_near_copy(a, b, 0.0)
 
 
-def test_similarity_by_hand():
-    assert similarity("a b c d", "a b x d") == pytest.approx(2 * 3 / 8)
-    assert similarity("one two", "three four") == 0.0
+def test_near_copy_by_hand():
+    assert is_near_copy("a b c d", "a b x d", 2 * 3 / 8)
+    assert not is_near_copy("a b c d", "a b x d", 2 * 3 / 8 + 1e-9)
+    assert not is_near_copy("one two", "three four", 1e-9)
 
 
 def read_after_swap(corpus):

@@ -9,7 +9,7 @@ from faultline.agents.five_stage import FiveStage
 from faultline.corpora.spans import normalise
 from faultline.errors import ConfigError, Missing
 from faultline.faults.retrieval import RetrievalFault, SpanSwap
-from faultline.policies.alignment import similarity
+from faultline.policies.alignment import is_near_copy
 from faultline.policies.reader import NEAR_COPY, Reader, ReaderSettings
 from faultline.records import Hint, Hit, LoadedCorpus, Passage, Prepared, State
 from faultline.retrieval.bm25 import Bm25
@@ -110,7 +110,7 @@ COPY = Passage(
 
 
 def test_among_near_copies_the_one_ranked_first_is_read(small):
-    assert similarity(COPY.text, PASSAGES["harbour"].text) >= NEAR_COPY
+    assert is_near_copy(COPY.text, PASSAGES["harbour"].text, NEAR_COPY)
     assert read(small, (hits(COPY, "harbour"),)).answer == "Zeb Zorn"
     assert read(small, (hits("harbour", COPY),)).answer == "Ada Quill"
 
@@ -121,7 +121,7 @@ def test_the_latest_retrieval_comes_first(small):
 
 
 def test_another_text_is_no_copy(small):
-    assert similarity(PASSAGES["lantern"].text, PASSAGES["harbour"].text) < NEAR_COPY
+    assert not is_near_copy(PASSAGES["lantern"].text, PASSAGES["harbour"].text, NEAR_COPY)
     assert read(small, (hits("lantern", "harbour"),)).answer == "Ada Quill"
 
 
@@ -130,7 +130,7 @@ def test_no_two_passages_of_a_synthetic_pool_are_copies(synthetic):
         for hop in synthetic.gold[task.id].hops:
             original = synthetic.passages[hop.passage_id]
             others = [synthetic.passages[i] for i in synthetic.pools[task.corpus_ref] if i != original.id]
-            assert all(similarity(original.text, other.text) < NEAR_COPY for other in others)
+            assert not any(is_near_copy(original.text, other.text, NEAR_COPY) for other in others)
 
 
 # Trust
