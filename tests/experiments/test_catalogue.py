@@ -29,7 +29,7 @@ def test_the_header_says_what_it_is_how_to_run_it_and_what_it_costs(path):
     assert lines[3].startswith("# cost: ")
     entry = next(e for e in entries() if e.name == path.stem)
     assert entry.about == lines[2].removeprefix("# ") and entry.cost == lines[3].removeprefix("# cost: ")
-    assert "language model" in entry.cost
+    assert "model" in entry.cost, "whether it calls a model is part of the cost"
 
 
 @pytest.mark.parametrize("name", NAMES)
