@@ -11,7 +11,7 @@ import pandas as pd
 from omegaconf import DictConfig
 
 from experiments import charm_measure, charm_summary
-from experiments.charm_population import Study, cells, chosen, load_corpus, run_study
+from experiments.charm_population import Study, cells, chosen, load_corpus, run_study, store_key
 from experiments.charm_rows import Names
 from experiments.composition import instantiate
 from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
@@ -26,6 +26,9 @@ from faultline.reporting.run_context import Outcome, RunContext
 if TYPE_CHECKING:
     from faultline.inference.nli import NliScorer, PairScores
 
+VERSION = 1
+"""Of the measurements; bumped when the same scores give other rows."""
+
 OPTIONS = frozenset(
     {"limit", "seed", "repeats", "paired", "corpora", "policy", "retrieval", "agent", "faults"}
     | {"nli", "embedder", "charm", "resamples"}
@@ -33,9 +36,12 @@ OPTIONS = frozenset(
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
-    """What the run depends on besides its configuration: the data's content and the models' weights."""
+    """What the run depends on besides its configuration: data, weights, and versions of components."""
+    corpus = load_corpus(cfg)
     return {
-        "corpus": load_corpus(cfg).digest,
+        "corpus": corpus.digest,
+        "stores": [store_key(cfg, corpus, cell) for cell in cells(cfg)],
+        "version": VERSION,
         "nli": identity(cfg.nli)["sha256"],
         "embedder": identity(cfg.embedder)["sha256"],
     }

@@ -104,7 +104,7 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     wanted = cells(cfg)
     with context.progress("trajectories", len(tasks) * len(wanted)) as advance:
         for cell in wanted:
-            store = AppendStore(context.stores / "trajectories" / f"{_store_key(cfg, corpus, cell)}.jsonl")
+            store = AppendStore(context.stores / "trajectories" / f"{store_key(cfg, corpus, cell)}.jsonl")
             outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, store, advance)
             paths.append(store.path)
     return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)))
@@ -137,7 +137,7 @@ def _run_cell(
     return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
 
 
-def _store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
+def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
     """Everything that a trajectory of the cell depends on, and nothing else."""
     dense = bool(cfg.retrieval.needs_embedder)
     return key_of(

@@ -21,7 +21,7 @@ from faultline import results, tracking
 from faultline.reporting.console import Terminal
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.run_dir import RunDir, provenance
-from faultline.store import write_file
+from faultline.store import disk_error, write_file
 
 FILES = ("results.parquet", "timings.json", "manifest.json", "config.yaml")
 
@@ -99,7 +99,10 @@ def _headline(table: pd.DataFrame) -> dict[str, float]:
 
 
 def _write_table(table: pd.DataFrame, path: Path) -> None:
-    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    try:
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path)
+    except OSError as error:
+        raise disk_error(error, path) from error
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def test_normalise_is_idempotent(text):
 
 
 def test_normalise_by_hand():
-    assert normalise("The  \"Café\", an Inn!") == "café inn"
+    assert normalise('The  "Café", an Inn!') == "café inn"
     assert normalise("“Café”") == "“café”"  # as SQuAD: typographic marks stay
     assert normalise("Anthem") == "anthem"
 
