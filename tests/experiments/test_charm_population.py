@@ -105,7 +105,7 @@ def test_conditions_as_in_the_results_table():
 def store_key(*overrides, cell=None, corpus=None):
     cfg = configuration(*overrides)
     corpus = corpus or LoadedCorpus("c", 1, (), {}, {}, {}, "digest")
-    return charm_population._store_key(cfg, corpus, cell or Cell(0, 1.0, "call"))
+    return charm_population.store_key(cfg, corpus, cell or Cell(0, 1.0, "call"))
 
 
 OUTSIDE = (
