@@ -95,6 +95,8 @@ class Reader:
     def _read(self, hop: Hop, state: State) -> Action:
         hint = next((h for h in reversed(state.hints) if h.hop == state.hop), None)
         if hint is not None and self._draw("trust", state) < self.settings.trust:
+            if not hint.value:  # a denial: the assertion says that nothing stands there
+                return Action("read", wording.denied(hint.text), missing=Missing.NO_SPAN)
             return Action("read", wording.following(hint.text, hint.value), hint.value, confidence=0.9)
         entity = _filled(hop.entity, state)
         if hop.span is None or hop.passage_id is None or entity is None:

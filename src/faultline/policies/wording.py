@@ -18,6 +18,11 @@ def following(assertion: str, value: str) -> str:
     return f"{_ended(assertion)} So the next thing to look up is {value}."
 
 
+def denied(assertion: str) -> str:
+    """An assertion of the context that nothing is to be found, followed."""
+    return f"{_ended(assertion)} So nothing can be looked up here."
+
+
 def next_step(notes: Sequence[str | None], question: str) -> str:
     """The plan for the next retrieval."""
     known = next((note for note in reversed(notes) if note is not None), None)
