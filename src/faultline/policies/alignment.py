@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 Opcode = tuple[str, int, int, int, int]
 
 
+@lru_cache(maxsize=65_536)
 def aligned_value(original: str, span: tuple[int, int], given: str) -> str | None:
     """The text that ``given`` has where ``original`` has ``span``; None if it was deleted.
 
@@ -36,6 +38,7 @@ def aligned_value(original: str, span: tuple[int, int], given: str) -> str | Non
     return given[after[start][0] : after[end - 1][1]]
 
 
+@lru_cache(maxsize=262_144)
 def is_near_copy(a: str, b: str, least: float) -> bool:
     """Whether at least this share of two texts' words is common, in order (1 for equal texts)."""
     matcher = SequenceMatcher(None, _TOKEN.findall(a), _TOKEN.findall(b), autojunk=False)

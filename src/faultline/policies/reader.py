@@ -95,6 +95,8 @@ class Reader:
     def _read(self, hop: Hop, state: State, *, final: bool) -> Action:
         hint = next((h for h in reversed(state.hints) if h.hop == state.hop), None)
         if hint is not None and self._draw("trust", state) < self.settings.trust:
+            if not hint.value:  # a denial: the assertion says that nothing stands there
+                return Action("read", wording.denied(hint.text), missing=Missing.NO_SPAN)
             text = wording.following(hint.text, hint.value, final=final)
             return Action("read", text, hint.value, confidence=0.9)
         entity = _filled(hop.entity, state)

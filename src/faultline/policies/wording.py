@@ -17,6 +17,11 @@ def following(assertion: str, value: str, *, final: bool) -> str:
     return f"{_ended(assertion)} {_step(value, final=final)}"
 
 
+def denied(assertion: str) -> str:
+    """An assertion of the context that nothing is to be found, followed."""
+    return f"{_ended(assertion)} So nothing can be looked up here."
+
+
 def next_step(notes: Sequence[str | None], question: str) -> str:
     """The plan for the next retrieval."""
     known = next((note for note in reversed(notes) if note is not None), None)
