@@ -1,0 +1,1 @@
+"""Chat models: one seam for APIs and the local server, with its reply cache, limits, budget and prices."""
