@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -349,10 +348,8 @@ def test_a_busy_ollama_is_asked_again() -> None:
     assert reply.usage.input_tokens is None or reply.usage.input_tokens >= 0
 
 
-def test_many_calls_finish_fast_enough_to_be_concurrent() -> None:
+def test_many_calls_are_under_way_at_once() -> None:
     with serving(lambda n, b: Answer(completion("ok").body, delay=0.05)) as wire:
         asked = client(wire)
-        asked.ask(ask("warm"))
-        started = time.monotonic()
         asked.ask_many([ask(f"q{i}") for i in range(20)])
-    assert time.monotonic() - started < 20 * 0.05
+    assert wire.most > 1
