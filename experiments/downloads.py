@@ -74,7 +74,7 @@ MAKERS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 def catalogue(folder: Path) -> dict[str, Path]:
-    """Data set name to its file of sources, in ``conf/sources``."""
+    """Data set name to its file of sources, in ``experiments/sources``."""
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from faultline.errors import ConfigError, DataError, FaultlineError
 
-SOURCES = Path(__file__).resolve().parents[1] / "conf" / "sources"
+SOURCES = Path(__file__).resolve().parent / "sources"
 
 
 def parser() -> argparse.ArgumentParser:
