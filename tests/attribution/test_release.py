@@ -3,6 +3,7 @@ import pytest
 from faultline.attribution import release, table3, table4
 from faultline.errors import DataError
 from faultline.results import frame
+from faultline.stats import wilson
 
 from . import record_files
 
@@ -81,3 +82,11 @@ def test_rows_on_the_small_release(tmp_path):
     assert "not_applicable" in documents["note"]
     empty = rows.loc[("strategies", "exact_hop", "llm_judge", "all", "strategy=bridge_entity")]
     assert (empty["n_total"], empty["note"]) == (0, "undefined: no cases")
+
+
+def test_without_variation_the_interval_still_says_how_few_cases_there_are(tmp_path):
+    lost = release.failed(release.load(record_files.write(tmp_path)).cases)
+    same = table3.clustered([1.0] * len(lost), lost)
+    questions = len(lost.groupby(["dataset", "sample_id"]))
+    assert (same.value, same.n) == (1.0, 24)
+    assert same.low == pytest.approx(wilson(questions, questions).low)

@@ -83,7 +83,13 @@ def test_without_the_substituted_rows(rows):
     assert rows["section11", "rows_with_signature", "all", "subset=all"] == 0
 
 
-def test_a_half_without_rows_is_defined():
-    none = KPIS.iloc[:0]
-    used = tables.cache.use(none["front_cache_hit"])
-    assert (used.hits, used.misses, used.rate) == (0, 0, None)
+@pytest.mark.filterwarnings("error")
+def test_a_half_without_rows_is_undefined_with_a_reason():
+    realistic = KPIS[KPIS["subset"] == "realistic"]
+    table = frame([*tables.compute(realistic), *limits.compute(realistic)])
+    empty = table[table["condition"].str.contains("subset=stress")]
+    assert len(empty) > 100
+    counts = empty["unit"].eq("count")
+    assert (empty.loc[counts, "value"] == 0).all()
+    assert empty.loc[~counts, "value"].isna().all()
+    assert set(empty.loc[~counts, "note"]) == {"undefined: no rows"}

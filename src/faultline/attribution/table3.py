@@ -6,6 +6,7 @@ Pooled over the four conditions, by condition, and by the length of the suffix a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from faultline.attribution import localization as loc
 from faultline.attribution.release import CONDITIONS, DEPTHS, DIAGNOSERS, STRATEGIES, failed
 from faultline.attribution.rows import count, row
 from faultline.results import Row
-from faultline.stats import Estimate, bootstrap, generator
+from faultline.stats import Estimate, FloatArray, bootstrap, generator, wilson
 
 SYSTEMS = tuple(DIAGNOSERS.values())
 CONSTANTS = (1, 2, 3)
@@ -70,8 +71,9 @@ def softer(cases: pd.DataFrame, where: str) -> Iterator[Row]:
             "hop_error": loc.hop_error(hop, true),
         }
         for metric, values in measures.items():
-            mean = clustered(values, cases, metric, system, where)
-            unit = "hop" if metric == "hop_error" else "rate"
+            is_rate = metric != "hop_error"
+            mean = clustered(values, cases, metric, system, where, rate=is_rate)
+            unit = "rate" if is_rate else "hop"
             yield row("softer", metric, system, POOLED, where, mean, len(cases), unit=unit, needs_gold=True)
 
 
@@ -162,7 +164,16 @@ def not_possible(cases: pd.DataFrame) -> Iterator[Row]:
         yield row(*at, None, 0, n_missing=len(cases), note=f"missing: not_applicable={len(cases)}; {why}")
 
 
-def clustered(values: Sequence[float] | np.ndarray, cases: pd.DataFrame, *key: object) -> Estimate:
-    """Mean with a BCa interval that resamples questions: a question gives up to six cases."""
+def clustered(
+    values: Sequence[float] | FloatArray, cases: pd.DataFrame, *key: object, rate: bool = True
+) -> Estimate:
+    """Mean with a BCa interval that resamples questions: a question gives up to six cases.
+
+    Where every case is right (or wrong) a bootstrap sees no variation: then Wilson over the questions.
+    """
+    data = np.asarray(values, dtype=np.float64)
     questions = (cases["dataset"] + "/" + cases["sample_id"]).tolist()
-    return bootstrap(values, generator("fp_released", *key), clusters=questions, resamples=RESAMPLES)
+    if rate and data.size and (bool((data == 0).all()) or bool((data == 1).all())):
+        n = len(set(questions))
+        return replace(wilson(n * int(data[0]), n), n=data.size)
+    return bootstrap(data, generator("fp_released", *key), clusters=questions, resamples=RESAMPLES)

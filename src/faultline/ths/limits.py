@@ -12,7 +12,7 @@ from faultline.ths import alignment, score
 from faultline.ths.osr import CLAMP
 from faultline.ths.release import JUDGED, STAGES, in_subset, stage_kpis
 from faultline.ths.rows import count, row
-from faultline.ths.tables import ALL_SUBSETS, STEPS, SYSTEMS
+from faultline.ths.tables import ALL_SUBSETS, STEPS, SYSTEMS, mean_of
 
 TABLE = "section11"
 
@@ -34,7 +34,7 @@ def substituted(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     for name, weights in SYSTEMS.items():
         by_stage = {stage: score.ths(stage_kpis(kept, stage), weights) for stage in STAGES}
         for step, (start, end) in STEPS.items():
-            change = float((by_stage[end] - by_stage[start]).mean())
+            change = mean_of(by_stage[end] - by_stage[start])
             at = f"rows=without_substituted;step={step};subset={subset}"
             yield row(TABLE, "ths_change", name, at, change, len(kept))
 
@@ -55,7 +55,7 @@ def floor_and_length(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     for stage in STAGES:
         at = f"stage={stage};subset={subset}"
         on_floor = np.isclose(kpis[f"{stage}_OSR"], CLAMP[0])
-        words = float(kpis[f"{stage}_len_words"].mean())
+        words = mean_of(kpis[f"{stage}_len_words"].to_numpy(dtype=np.float64))
         yield count(TABLE, "osr_at_floor", "OSR", at, on_floor.sum(), n)
         yield row(TABLE, "length_words", "response", at, words, n, unit="words")
         yield count(TABLE, "distinct_texts", "response", at, kpis[f"{stage}_sha256_12"].nunique(), n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from faultline.results import Row
@@ -22,7 +23,8 @@ def row(
     needs_gold: bool = False,
     note: str = "",
 ) -> Row:
-    """A row over ``n`` scored cases and ``n_missing`` missing ones; a value of None says why in ``note``."""
+    """A row over ``n`` scored cases and ``n_missing`` missing ones; no value, or NaN, is undefined."""
+    known = value if value is not None and math.isfinite(value) else None
     return Row(
         paper="ths",
         experiment="ths_released",
@@ -35,14 +37,14 @@ def row(
         nli="",
         embedder="",
         needs_gold=needs_gold,
-        value=value,
+        value=known,
         low=low,
         high=high,
         unit=unit,
         n_total=n + n_missing,
         n_scored=n,
         n_missing=n_missing,
-        note=note or ("undefined" if value is None else ""),
+        note=note or ("" if known is not None else "undefined" if n else "undefined: no rows"),
     )
 
 

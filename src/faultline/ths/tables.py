@@ -52,8 +52,8 @@ def kpi_means(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
         values = stage_kpis(kpis, stage)
         n = len(values)
         for name, column in zip(score.KPIS, values.T, strict=True):
-            mean = float(column.mean())
-            error = float(column.std(ddof=1) / np.sqrt(n))
+            mean = mean_of(column)
+            error = float(column.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
             where = f"stage={stage};subset={subset}"
             yield row(
                 "table3", "kpi_mean", name, where, mean, n, low=mean - 1.96 * error, high=mean + 1.96 * error
@@ -64,7 +64,7 @@ def kpi_means(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
 def kpi_changes(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     """Table 4: change of each mean KPI by step; for OSR also relative to the earlier stage (section 12)."""
     for step, (start, end) in STEPS.items():
-        before, after = stage_kpis(kpis, start).mean(axis=0), stage_kpis(kpis, end).mean(axis=0)
+        before, after = mean_kpis(kpis, start), mean_kpis(kpis, end)
         where = f"step={step};subset={subset}"
         for i, name in enumerate(score.KPIS):
             yield row("table4", "kpi_change", name, where, float(after[i] - before[i]), len(kpis))
@@ -76,7 +76,7 @@ def ths_means(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     """Tables 6 and 7: mean THS by stage, the primary 4-KPI convention and the five weightings."""
     for name, weights in SYSTEMS.items():
         for stage in STAGES:
-            mean = float(score.ths(stage_kpis(kpis, stage), weights).mean())
+            mean = mean_of(score.ths(stage_kpis(kpis, stage), weights))
             yield row("table7", "ths_mean", name, f"stage={stage};subset={subset}", mean, len(kpis))
 
 
@@ -92,24 +92,24 @@ def ths_changes(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
         for step, values in changes.items():
             where = f"step={step};subset={subset}"
             drawn = bootstrap(values, generator("ths_change", name, step, subset), resamples=2000)
-            change = float(values.mean())
+            change = mean_of(values)
             yield row("table7", "ths_change", name, where, change, n, low=drawn.low, high=drawn.high)
             share = score.range_share(change, weights)
             yield row("section6.4", "ths_range_share", name, where, share, n, unit="rate")
-        total = float(changes["total"].mean())
+        total = mean_of(changes["total"])
         for step in ("first", "second"):
-            part = float(changes[step].mean()) / total if total else None
+            part = mean_of(changes[step]) / total if total else None
             yield row(
                 "section6.4", "ths_step_share", name, f"step={step};subset={subset}", part, n, unit="rate"
             )
-        first = float(changes["first"].mean())
-        back = -float(changes["second"].mean()) / first if first else None
+        first = mean_of(changes["first"])
+        back = -mean_of(changes["second"]) / first if first else None
         yield row("section6.4", "ths_given_back", name, f"subset={subset}", back, n, unit="rate")
 
 
 def ths_parts(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     """Sections 6.1 and 6.4: the exact decomposition of each change over the KPIs, and the shares."""
-    means = {stage: stage_kpis(kpis, stage).mean(axis=0) for stage in STAGES}
+    means = {stage: mean_kpis(kpis, stage) for stage in STAGES}
     for name, weights in SYSTEMS.items():
         for step, (start, end) in STEPS.items():
             terms = score.contributions(means[start], means[end], weights)
@@ -123,7 +123,7 @@ def ths_parts(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
 
 def osr_weight(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
     """Section 6.1: the end-to-end change along w5, where it crosses zero, and its spread over weightings."""
-    before, after = stage_kpis(kpis, "front").mean(axis=0), stage_kpis(kpis, "third").mean(axis=0)
+    before, after = mean_kpis(kpis, "front"), mean_kpis(kpis, "third")
     n = len(kpis)
     for w5 in W5_GRID:
         change = float(score.contributions(before, after, score.weights_with_osr(w5)).sum())
@@ -160,3 +160,13 @@ def cache_differences(kpis: pd.DataFrame, subset: str) -> Iterator[Row]:
             where = f"split={split};subset={subset}"
             difference = cache.served_difference(values, hits)
             yield row("appendixB", "cache_difference", name, where, difference, len(kpis))
+
+
+def mean_of(values: FloatArray) -> float:
+    """The mean of a vector; NaN, and no warning, for none."""
+    return float(values.mean()) if values.size else float("nan")
+
+
+def mean_kpis(kpis: pd.DataFrame, stage: str) -> FloatArray:
+    """The mean KPI vector of a stage, shape (5,); NaN without rows."""
+    return np.array([mean_of(column) for column in stage_kpis(kpis, stage).T])
