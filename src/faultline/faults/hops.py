@@ -181,19 +181,30 @@ class HopInjector:
         change = replacement_of(chosen, gold, self._donors, unlike, task.id, rng)
         if change is None:
             return Missing.NO_DONOR
-        stage = base[hop - 1]
-        return self._changed(stage, hop, clean, policy, change)
+        stated = gold.hops[hop - 1].passage_id if hop <= len(gold.hops) else None
+        return self._changed(base[hop - 1], hop, clean, policy, change, stated)
 
     def _changed(
-        self, stage: Stage, hop: int, clean: PlainEnvironment, policy: Policy, change: Change
+        self,
+        stage: Stage,
+        hop: int,
+        clean: PlainEnvironment,
+        policy: Policy,
+        change: Change,
+        stated: str | None,
     ) -> Injection | Missing:
-        """``call``: every occurrence in the hop's documents; ``corpus``: the one passage that states it."""
+        """``call``: every occurrence in the hop's documents; ``corpus``: the one passage that states it.
+
+        That is the passage of the hop's annotation, or the best ranked one where that has no occurrence.
+        """
         edits: list[Edit] = []
         swapped: list[Passage] = []
         hits = list(stage.hits)
-        for place, hit in enumerate(stage.hits):
+        persists = self.fault.scope == "corpus"
+        ranked = sorted(enumerate(stage.hits), key=lambda item: persists and item[1].passage.id != stated)
+        for place, hit in ranked:
             passage, made = swap(hit.passage, change.before, change.after)
-            if not made or (self.fault.scope == "corpus" and swapped):
+            if not made or (persists and swapped):
                 continue
             edits += [Edit(f"{passage.id}.{e.where}", e.start, e.end, e.before, e.after) for e in made]
             swapped.append(passage)
@@ -201,7 +212,7 @@ class HopInjector:
         if not swapped:
             return Missing.NO_CHANGE
         certificate = self._certificate(hop, swapped[0].id, tuple(edits), change.donor)
-        if self.fault.scope == "corpus":
+        if persists:
             changed = CorpusFault(clean, clean.retriever, swapped[0])
             if swapped[0] not in [h.passage for h in changed.search(stage.query, len(stage.hits), hop)]:
                 return Missing.NO_CHANGE
