@@ -14,7 +14,7 @@ from faultline.errors import ConfigError
 CONF = Path(__file__).resolve().parents[1] / "conf"
 COMMON_OPTIONS = frozenset(
     {"limit", "seed", "repeats", "paired", "corpora", "policy", "retrieval", "agent", "faults"}
-    | {"nli", "embedder", "charm", "resamples"}
+    | {"nli", "embedder", "charm", "resamples", "chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 """Options that only some experiments understand; ``runs_dir``, ``overwrite``, ... work everywhere."""
 

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
 
-from experiments import charm_measure, charm_summary
+from experiments import charm_measure, charm_summary, chat_models
+from experiments.charm_cost import cost_rows, payment
 from experiments.charm_population import Study, cells, chosen, load_corpus, run_study, store_key
 from experiments.charm_rows import Names
+from experiments.chat_models import uses_chat
 from experiments.composition import instantiate
 from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
 from faultline.charm.decide import CharmSettings
@@ -20,7 +22,7 @@ from faultline.charm.score_table import to_frame
 from faultline.charm.scores import StageScores
 from faultline.charm.scoring import assemble, consensus_anchors, requests
 from faultline.errors import DataError
-from faultline.records import Trajectory
+from faultline.records import Trajectory, describe
 from faultline.reporting.run_context import Outcome, RunContext
 
 if TYPE_CHECKING:
@@ -31,14 +33,16 @@ VERSION = 1
 
 OPTIONS = frozenset(
     {"limit", "seed", "repeats", "paired", "corpora", "policy", "retrieval", "agent", "faults"}
-    | {"nli", "embedder", "charm", "resamples"}
+    | {"nli", "embedder", "charm", "resamples", "chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
     """What the run depends on besides its configuration: data, weights, and versions of components."""
+    chat = {"policy": describe(instantiate(cfg.policy))} if uses_chat(cfg) else {}
     corpus = load_corpus(cfg)
     return {
+        **chat,
         "corpus": corpus.digest,
         "stores": [store_key(cfg, corpus, cell) for cell in cells(cfg)],
         "version": VERSION,
@@ -56,7 +60,7 @@ def plan(cfg: DictConfig) -> list[str]:
         f"generate: {made} trajectories ({len(tasks)} questions x {len(cells(cfg))} cells)",
         f"score: at most {made * (3 * stages - 2)} pairs with {cfg.nli.name} and {made * stages} stage texts "
         f"with {cfg.embedder.name}, before equal texts are dropped",
-        "pay: nothing (no language model is called)",
+        payment(cfg, made),
     ]
 
 
@@ -90,7 +94,9 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         nli=f"{scorer.name}@{scorer.digest}",
         embedder=f"{embedder.name}@{embedder.digest}",
     )
-    rows = charm_measure.measure(cfg, study, who, used, scores, settings, names)
+    rows = charm_measure.measure(cfg, study, who, used, scores, settings, names) + cost_rows(
+        cfg, study, names
+    )
     clock.append(time.perf_counter())
     return Outcome(
         rows=rows,
@@ -141,7 +147,7 @@ def _manifest(
         "label2id": dict(scorer.label2id),
         "activation": "softmax",
         "seeds": {"seed": cfg.seed, "repeats": cfg.repeats},
-        "cost": {"usd": 0.0, "calls": 0},
+        "cost": chat_models.spent(study.client),
         "stores": [str(path.relative_to(context.stores)) for path in study.stores],
         "trajectories": [t.id for t in used],
     }

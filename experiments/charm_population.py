@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,12 @@ from typing import Any
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from experiments import chat_models
 from experiments.composition import instantiate
 from experiments.models import identity
-from faultline.agents.trajectories import Job, Outcome, generate, is_correct, load
+from faultline.agents.trajectories import Job, Outcome, generate, is_correct, load, usage
+from faultline.chat.budget import Used
+from faultline.chat.client import ChatClient
 from faultline.codec import key_of
 from faultline.corpora import splits
 from faultline.errors import ConfigError, Missing
@@ -52,12 +55,16 @@ class Study:
         tasks: The tasks in use.
         outcomes: By cell, then by task id: the trajectory, or why there is none.
         stores: Files of the trajectory stores.
+        usage: What the chat calls of each trajectory took, by its id.
+        client: Of the language model, None without one.
     """
 
     corpus: LoadedCorpus
     tasks: tuple[Task, ...]
     outcomes: dict[Cell, dict[str, Outcome]]
     stores: tuple[Path, ...]
+    usage: Mapping[str, Used] = field(default_factory=dict)
+    client: ChatClient | None = None
 
 
 def load_corpus(cfg: DictConfig) -> LoadedCorpus:
@@ -102,12 +109,15 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     outcomes: dict[Cell, dict[str, Outcome]] = {}
     paths = []
     wanted = cells(cfg)
+    client = _client(cfg, context)
+    used: dict[str, Used] = {}
     with context.progress("trajectories", len(tasks) * len(wanted)) as advance:
         for cell in wanted:
             store = AppendStore(context.stores / "trajectories" / f"{store_key(cfg, corpus, cell)}.jsonl")
-            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, store, advance)
+            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, store, advance, client)
+            used |= usage(store, (o.id for o in outcomes[cell].values() if not isinstance(o, Missing)))
             paths.append(store.path)
-    return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)))
+    return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)), used, client)
 
 
 def _run_cell(
@@ -118,9 +128,10 @@ def _run_cell(
     cell: Cell,
     store: AppendStore,
     advance: Callable[[int], None],
+    client: ChatClient | None,
 ) -> dict[str, Outcome]:
     agent = instantiate(cfg.agent)
-    policy = _policy(cfg, cell).build(corpus)
+    policy = _policy(cfg, cell).build(corpus if client is None else client)
     condition = cell.condition(cfg.faults.name)
     swap = None if cell.scope is None else SpanSwap(corpus, _fault(cfg, cell))
 
@@ -132,9 +143,18 @@ def _run_cell(
         return swap.prepare(task, clean, query, agent.top_k, cell.repeat)
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
-    generate(store, jobs, agent, policy, corpus.name, advance)
+    workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency
+    generate(store, jobs, agent, policy, corpus.name, advance, workers)
     found = load(store, [job.id_in(corpus.name) for job in jobs])
     return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
+
+
+def _client(cfg: DictConfig, context: RunContext) -> ChatClient | None:
+    """One client a run, so that its budget is the run's; None for a policy that is no language model."""
+    if not chat_models.uses_chat(cfg):
+        return None
+    settings = instantiate(cfg.policy)
+    return chat_models.client(cfg, settings.spec, settings.digest, context.stores)
 
 
 def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:

@@ -14,7 +14,10 @@ from omegaconf.errors import OmegaConfBaseException
 from experiments.catalogue import CONF
 from faultline.errors import ConfigError, FaultlineError
 
-OUTSIDE_KEY = ("runs_dir", "overwrite", "dry_run", "tracking", "trainer")
+OUTSIDE_KEY = (
+    *("runs_dir", "overwrite", "dry_run", "tracking", "trainer"),
+    *("cache", "cache_max_mb", "budget", "calls"),
+)
 """Parts of the configuration that no product depends on (the trainer's precision is added back)."""
 
 COUNTS = ("limit", "repeats", "resamples")
@@ -108,6 +111,8 @@ def content(cfg: DictConfig) -> dict[str, Any]:
         raise ConfigError(_one_line(error)) from error
     assert isinstance(plain, dict)
     kept = {str(k): v for k, v in plain.items() if k not in (*OUTSIDE_KEY, "hydra")}
+    if "chat" not in plain["policy"]:
+        kept = {k: v for k, v in kept.items() if k not in ("chat", "prices")}
     kept["precision"] = str(cfg.trainer.precision)
     return kept
 

@@ -81,11 +81,13 @@ class _Run:
             self.state = replace(self.state, notes=(*self.state.notes, None))
         self.state = replace(self.state, hop=len(self.state.notes) + 1)
         action = self.policy.act("query", self.state)
-        hits = self.environment.search(action.text, self.top_k, index)
+        # A query that could not be had is no query: nothing is searched in its place.
+        hits = self.environment.search(action.text, self.top_k, index) if action.missing is None else ()
         self.state = replace(self.state, query=action.text, evidence=(*self.state.evidence, hits))
         self.unread = True
         text = hits[0].passage.rendered if hits else ""
-        return action, Stage(index, "retrieval", text, query=action.text, hits=hits)
+        missing = action.missing
+        return action, Stage(index, "retrieval", text, query=action.text, hits=hits, missing=missing)
 
     def _retrieve(self, index: int) -> Stage:
         return self._search(index)[1]

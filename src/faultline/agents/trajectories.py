@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
+from faultline.chat.budget import Used, metered
 from faultline.codec import decode
 from faultline.corpora.spans import normalise
 from faultline.errors import Missing
@@ -43,25 +46,40 @@ def generate(
     policy: Policy,
     dataset: str,
     progress: Callable[[int], None] = lambda done: None,
+    workers: int = 1,
 ) -> None:
     """Run every job whose trajectory the store does not hold.
 
     A second process with the same store waits for the first, then finds its work done.
+
+    Args:
+        workers: Trajectories at once, for policies that wait for a server; the store keeps the jobs' order.
     """
+
+    def work(job: Job) -> tuple[str, dict[str, Any]]:
+        name = job.id_in(dataset)
+        prepared = job.prepare()
+        if isinstance(prepared, Missing):
+            return name, {"skipped": prepared}
+        with metered() as used:
+            stages = agent.run(job.task, prepared.environment, policy, sample=job.sample)
+        record: dict[str, Any] = {"trajectory": _finished(name, dataset, job, prepared, stages, policy)}
+        return name, {**record, "usage": used[-1]} if used[-1].calls else record
+
     with exclusive(store.path.with_suffix(".lock")):
         known = store.ids()
-        for job in jobs:
-            name = job.id_in(dataset)
-            if name not in known:
-                prepared = job.prepare()
-                if isinstance(prepared, Missing):
-                    store.append([(name, {"skipped": prepared})])
-                else:
-                    stages = agent.run(job.task, prepared.environment, policy, sample=job.sample)
-                    store.append(
-                        [(name, {"trajectory": _finished(name, dataset, job, prepared, stages, policy)})]
-                    )
+        everything = list(jobs)
+        pending = [job for job in everything if job.id_in(dataset) not in known]
+        progress(len(everything) - len(pending))
+        for record in _in_order(work, pending, workers):
+            store.append([record])
             progress(1)
+
+
+def usage(store: AppendStore, ids: Iterable[str]) -> dict[str, Used]:
+    """What the chat calls of each trajectory took, by id; ids without chat calls are left out."""
+    records = store.read()
+    return {name: decode(Used, records[name]["usage"]) for name in ids if "usage" in records[name]}
 
 
 def load(store: AppendStore, ids: Iterable[str]) -> dict[str, Outcome]:
@@ -75,6 +93,19 @@ def is_correct(trajectory: Trajectory, gold: Gold) -> bool:
     if trajectory.answer is None:
         return False
     return normalise(trajectory.answer) in {normalise(answer) for answer in gold.answers}
+
+
+def _in_order(
+    work: Callable[[Job], tuple[str, dict[str, Any]]], jobs: list[Job], workers: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    if workers <= 1:
+        yield from map(work, jobs)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            yield from pool.map(work, jobs)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _finished(
