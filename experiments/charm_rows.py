@@ -134,7 +134,7 @@ class Measured:
         return Group(cell, cell.condition(self.fault), rows, tuple(found), missing)
 
     def rng(self, *key: object) -> np.random.Generator:
-        """The generator of one interval."""
+        """The generator of one interval; conditions share it, so that equal data give equal intervals."""
         return generator(self.seed, *key, "interval")
 
 
@@ -147,7 +147,7 @@ def detection(sheet: Sheet, measured: Measured, group: Group) -> None:
         for criterion in ("strict", "windowed", "liberal"):
             rate = metrics.cdr(flagged, stage, criterion, measured.scores.stages)
             sheet.add("VI", f"cdr_{criterion}", system, group.condition, rate, "rate", group.missing, note)
-        rng = measured.rng("cdd", system, group.condition)
+        rng = measured.rng("cdd", system)
         depth = metrics.cdd(flagged, stage, rng, "strict", group.questions)
         undetected = Counter(group.missing) + Counter(not_detected=len(stage) - depth.n)
         sheet.add("VI", "cdd", system, group.condition, depth, "stage", undetected, note)
@@ -189,7 +189,7 @@ def types_and_routes(sheet: Sheet, measured: Measured, group: Group) -> None:
 def lemma1(sheet: Sheet, measured: Measured, group: Group) -> None:
     """Lemma 1 and Corollary 1: do injected cascades pass a per-step entailment detector?"""
     stage = np.array([t.certificate.stage for t in group.trajectories if t.certificate], dtype=np.int64)
-    rng = measured.rng("lemma1", group.condition)
+    rng = measured.rng("lemma1")
     tested = metrics.lemma1(
         measured.scores[group.rows], stage, rng, measured.settings.sfv.tau, group.questions
     )
@@ -252,7 +252,7 @@ def paired(sheet: Sheet, measured: Measured, clean: Group, injected: Group) -> N
             ("early_flag_clean", lambda m: m[..., 1]),
             ("early_flag_gain", lambda m: m[..., 0] - m[..., 1]),
         ):
-            rng = measured.rng("paired", metric, system, condition)
+            rng = measured.rng("paired", metric, system)
             estimate = bootstrap(values, rng, statistic, names, measured.resamples)
             sheet.add("paired", metric, system, condition, estimate, "rate", injected.missing)
 
@@ -275,7 +275,7 @@ def _mean(
     if not known.any():
         return
     names = [q for q, yes in zip(group.questions, known, strict=True) if yes]
-    rng = measured.rng("signals", metric, condition)
+    rng = measured.rng("signals", metric)
     estimate = bootstrap(values[known], rng, None, names, min(measured.resamples, 2000))
     lost = Counter(group.missing) + Counter(unscored=int((~known).sum()))
     sheet.add("signals", metric, "none", condition, estimate, "score", lost)

@@ -45,7 +45,7 @@ def first_where(hops: Sequence[Stage], shares: Sequence[float], below: float) ->
 
 @dataclass(frozen=True, slots=True)
 class RuleBased:
-    """Ordered tests: empty documents, no searches, empty answer, answer unlike the documents, wrong answer."""
+    """Ordered tests: no documents, no searches, no answer, answer unlike the documents, wrong answer."""
 
     name: str = "rule_based"
     needs_gold: bool = True
