@@ -135,7 +135,7 @@ def test_killed_at_several_moments_the_bytes_are_those_of_an_undisturbed_run(syn
         56,
         89,
         109,
-    ):  # before the first record, early, late, in both conditions
+    ):  # early, late, in both conditions
         process, receiver = started(synthetic, path)
         seen = receiver.recv()
         while seen < finished:
