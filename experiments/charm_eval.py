@@ -55,7 +55,7 @@ def plan(cfg: DictConfig) -> list[str]:
     """What a run would do."""
     tasks = chosen(load_corpus(cfg), cfg.limit, cfg.seed)
     made = len(tasks) * len(cells(cfg))
-    stages = len(cfg.agent.stages)
+    stages = len(cfg.agent.stages) if "stages" in cfg.agent else 2 * cfg.agent.max_searches
     return [
         f"generate: {made} trajectories ({len(tasks)} questions x {len(cells(cfg))} cells)",
         f"score: at most {made * (3 * stages - 2)} pairs with {cfg.nli.name} and {made * stages} stage texts "

@@ -103,7 +103,8 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     """
     corpus = load_corpus(cfg)
     tasks = chosen(corpus, cfg.limit, cfg.seed)
-    needs = {"embedder": embedder} if cfg.retrieval.needs_embedder else {}
+    own = chat_models.retrieval_embedder(cfg, context.stores)
+    needs = {"embedder": own or embedder} if cfg.retrieval.needs_embedder else {}
     builder = instantiate(cfg.retrieval.index, **needs)
     environments = Environments(corpus, builder, cfg.retrieval.pool)
     outcomes: dict[Cell, dict[str, Outcome]] = {}
@@ -159,7 +160,7 @@ def _client(cfg: DictConfig, context: RunContext) -> ChatClient | None:
 
 def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
     """Everything that a trajectory of the cell depends on, and nothing else."""
-    dense = bool(cfg.retrieval.needs_embedder)
+    dense = bool(cfg.retrieval.needs_embedder) and "embedder" not in cfg.retrieval
     return key_of(
         {
             "corpus": [corpus.name, corpus.version, corpus.digest],

@@ -9,10 +9,13 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.composition import instantiate
+from experiments.models import CACHE as SCORES
 from faultline.chat.budget import CHARACTERS_A_TOKEN, Budget, Price, price_of
 from faultline.chat.client import CachePolicy, ChatClient
 from faultline.chat.reply_cache import FILE, ReplyCache
 from faultline.chat.spec import CallSettings, ChatSpec
+from faultline.records import Embedder
 
 
 def uses_chat(cfg: DictConfig) -> bool:
@@ -50,6 +53,16 @@ def client(cfg: DictConfig, spec: ChatSpec, digest: str, stores: Path) -> ChatCl
     cached = CachePolicy(ReplyCache(stores / FILE, float(cfg.cache_max_mb)), str(cfg.cache))
     backend = LangChainBackend(spec, calls, start(spec) if spec.provider == "local" else "")
     return ChatClient(spec, backend, digest, calls, cached, budget)
+
+
+def retrieval_embedder(cfg: DictConfig, stores: Path) -> Embedder | None:
+    """The embedder that a retrieval configuration brings itself, None if it uses ``conf/embedder``."""
+    if "embedder" not in cfg.retrieval:
+        return None
+    plain: Any = OmegaConf.to_container(cfg.calls, resolve=True)
+    make = instantiate(cfg.retrieval.embedder, _partial_=True)
+    made: Embedder = make(cache=stores / SCORES, calls=CallSettings(**plain))
+    return made
 
 
 def estimate(spec: ChatSpec, paid: Price | None, calls: int, characters: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from faultline.chat import client as seam
 from faultline.chat.backends import LangChainBackend
 from faultline.chat.budget import Budget, BudgetError, Price, metered
 from faultline.chat.client import CachePolicy, ChatClient
@@ -346,6 +348,16 @@ def test_a_busy_ollama_is_asked_again() -> None:
         reply: Reply = client(wire, provider="ollama", base_url=wire.url, key_env="").ask(ask())
     assert reply.text == "ok"
     assert reply.usage.input_tokens is None or reply.usage.input_tokens >= 0
+
+
+def test_threads_that_ask_first_share_one_event_loop() -> None:
+    seam._loop.cache_clear()
+    with (
+        serving(lambda n, b: Answer(completion("ok").body, delay=0.05)) as wire,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        asked = client(wire)
+        assert [r.text for r in pool.map(asked.ask, [ask(f"q{i}") for i in range(16)])] == ["ok"] * 16
 
 
 def test_many_calls_are_under_way_at_once() -> None:

@@ -182,7 +182,12 @@ class ChatClient:
 
 def on_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the process's own event loop thread, and wait for it."""
-    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+    with _starting:  # a cached function may run twice when threads race for its first call
+        loop = _loop()
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+_starting = threading.Lock()
 
 
 @cache
