@@ -115,8 +115,12 @@ def test_reruns_are_filled_from_the_newest_run_that_matches():
     new = Rows(results.frame([rerun(0.48, "gpt-4o")]), "exp/1")
     old = Rows(results.frame([rerun(0.9)]), "exp/0")
     found = check([claim], {}, [other, new, old])[0]
-    assert (found.status, found.backbone, found.detail) == ("reproduced", "gpt-4o", "exp/1")
+    assert (found.status, found.backbone, found.detail) == ("reproduced", "gpt-4o", "exp/1 on ths_release")
     assert check([claim], {}, [other])[0].status == "not_run"
+    elsewhere = replace(claim, evidence={**AT, "dataset": ["hotpotqa", "musique"]})
+    assert check([elsewhere], {}, [new])[0].status == "not_run"
+    here = replace(claim, evidence={**AT, "dataset": ["hotpotqa", "ths_release"]})
+    assert check([here], {}, [new])[0].status == "reproduced"
     both = Rows(results.frame([rerun(0.48), rerun(0.2, condition="stage=front;trust=0")]), "exp/3")
     spread = check([claim], {}, [both])[0]
     assert spread.status == "differs"

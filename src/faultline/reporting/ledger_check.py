@@ -115,8 +115,9 @@ def _rerun(claim: Claim, runs: Sequence[evidence.Rows]) -> Outcome:
         values = [f.value for f in found if f.value is not None]
         same = claim.number is not None and all(claim.number.matches(value) for value in values)
         backbones = ",".join(sorted({f.backbone for f in found}))
-        spread = f"{rows.run}: {len(found)} rows match, {min(values):.4g} to {max(values):.4g}"
-        detail = spread if len(found) > 1 else rows.run
+        detail = f"{rows.run} on {','.join(sorted({f.dataset for f in found}))}"
+        if len(found) > 1:
+            detail += f": {len(found)} rows match, {min(values):.4g} to {max(values):.4g}"
         return Outcome(claim, "reproduced" if same else "differs", values[0], detail, backbones)
     return Outcome(claim, "not_run", None, claim.note)
 

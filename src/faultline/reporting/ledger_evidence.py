@@ -35,7 +35,7 @@ class Found:
     value: float | None
     note: str
     backbone: str
-    run: str = ""
+    dataset: str
 
 
 class Rows:
@@ -54,7 +54,7 @@ class Rows:
 
         Args:
             selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default),
-                low, high or a count; ``transform`` is abs or negate.
+                low, high or a count; ``transform`` is abs or negate. A list of data sets means any of them.
             exact: Whether ``condition`` must be the row's whole condition, or only part of it.
         """
         column = selector.get("column", "value")
@@ -65,7 +65,7 @@ class Rows:
                 continue
             number = record[column]
             value = None if number is None or pd.isna(number) else change(float(number))
-            out.append(Found(value, str(record["note"]), str(record["backbone"]), self.run))
+            out.append(Found(value, str(record["note"]), str(record["backbone"]), str(record["dataset"])))
         return out
 
     def one(self, selector: Mapping[str, Any], claim: Claim) -> Found:
@@ -155,7 +155,7 @@ def _picks(selector: Mapping[str, Any], record: Mapping[str, Any], exact: bool) 
         if key == "condition" and not exact:
             if not _pairs(selector[key]) <= _pairs(str(record[key])):
                 return False
-        elif str(record[key]) != selector[key]:
+        elif str(record[key]) not in (selector[key] if isinstance(selector[key], list) else [selector[key]]):
             return False
     return True
 
