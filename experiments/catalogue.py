@@ -73,6 +73,6 @@ def check_options(module: ModuleType, name: str, overrides: Mapping[str, Any]) -
 
 def _entry(path: Path) -> Entry:
     comments = [line.lstrip("# ").strip() for line in path.read_text().splitlines() if line.startswith("#")]
-    about = [c for c in comments if not c.startswith(("@package", "python -m", "cost:"))]
+    about = [c for c in comments if not c.startswith(("@package", "python -m", "cost:", "test:"))]
     cost = next((c.removeprefix("cost:").strip() for c in comments if c.startswith("cost:")), "")
     return Entry(path.stem, about[0] if about else "", cost)

@@ -36,6 +36,9 @@ OPTIONS = frozenset(
     | {"nli", "embedder", "charm", "resamples", "chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 
+COMPARE = tuple(("VI", metric, "charm") for metric in ("cdr_strict", "cdr_liberal", "cdd", "fpr"))
+"""What a sweep compares: table, metric, system."""
+
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
     """What the run depends on besides its configuration: data, weights, and versions of components."""

@@ -79,6 +79,7 @@ def _compute(
             {str(key): value for key, value in plain.items()},
             {"results": table, **_by_table(table), **outcome.tables},
             {**_headline(table), **outcome.timings},
+            cfg.tracking.get("group"),
         )
 
 

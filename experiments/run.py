@@ -22,6 +22,10 @@ Options (an experiment refuses those that it does not use):
   paired=true                  also every eligible question in both conditions
   corpora= retrieval= policy= agent= faults= nli= embedder= charm= trainer=
                                another file of that folder of conf/, or a key in it (charm.trigger.theta=0.4)
+  policy=llm chat=NAME         a language model; policy=local runs one in this process
+  +preset=paper|fp_paper|ths_paper   the papers' models; keys come from the environment
+  cache=use|refresh|replay     chat replies; budget.usd=N budget.calls=N stop the run, resumably
+  hydra/launcher=processes|local_queue|slurm   where the jobs of a sweep run
   tracking=offline|online|off  W&B
   runs_dir=DIR                 where runs are kept (default runs/)
   overwrite=never|missing|always
@@ -66,8 +70,9 @@ def _hydra(given: list[str], terminal: Terminal) -> int:
     from experiments.composition import compose, set_options
 
     multirun = any(a in ("-m", "--multirun") for a in given)
-    if not multirun:
-        compose([a for a in given if not a.startswith("-") and a not in ("job", "all")])
+    if multirun:
+        return _sweep(given, terminal)
+    compose([a for a in given if not a.startswith("-") and a not in ("job", "all")])
     failures: list[FaultlineError] = []
 
     @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
@@ -91,6 +96,27 @@ def _hydra(given: list[str], terminal: Terminal) -> int:
     for failure in failures:
         terminal.error(str(failure))
     return 2 if failures else 0
+
+
+def _sweep(given: list[str], terminal: Terminal) -> int:
+    """Hand the jobs to Hydra's launcher, and compare them when it is done."""
+    import hydra
+
+    from experiments import sweep
+
+    folder = sweep.folder_of(given)
+    sweep.started(folder)
+    sweep.environment()
+    task = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(sweep.job)
+    saved, sys.argv = sys.argv, [sys.argv[0], *given, f"hydra.sweep.dir={folder}"]
+    try:
+        task()
+    except SystemExit:
+        # Hydra's own way to say that a job died, or that there is nothing to run; both were shown.
+        return sweep.finished(folder, terminal) or 1
+    finally:
+        sys.argv = saved
+    return sweep.finished(folder, terminal)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def test_it_runs(name: str, run: Run, tmp_path: Path) -> None:
     if needs_data and not os.environ.get("FAULTLINE_DATA_DIR"):
         pytest.skip("FAULTLINE_DATA_DIR is not set: no real data")
     understood = module_of(str(raw.experiment)).OPTIONS
-    options = [f"{key}={value}" for key, value in SHRUNK.items() if key in understood]
+    options = [f"{key}={value}" for key, value in {**SHRUNK, **_own(name)}.items() if key in understood]
     done = run(f"+exp={name}", *options, f"runs_dir={tmp_path}", "tracking=off")
     assert done.returncode == 0, done.stderr
     directory = Path(done.stdout.strip().splitlines()[-1])
@@ -31,3 +31,10 @@ def test_it_runs(name: str, run: Run, tmp_path: Path) -> None:
     assert len(table) > 0
     assert set(table["experiment"]) == {name}
     assert (directory / "DONE").exists()
+
+
+def _own(name: str) -> dict[str, str]:
+    """What the experiment's header asks for in tests (``# test: limit=2``)."""
+    lines = (CONF / "exp" / f"{name}.yaml").read_text().splitlines()
+    told = next((line.partition("test:")[2].split() for line in lines if line.startswith("# test:")), [])
+    return dict(pair.split("=", 1) for pair in told)
