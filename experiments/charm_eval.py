@@ -28,7 +28,7 @@ from faultline.reporting.run_context import Outcome, RunContext
 if TYPE_CHECKING:
     from faultline.inference.nli import NliScorer, PairScores
 
-VERSION = 1
+VERSION = 2
 """Of the measurements; bumped when the same scores give other rows."""
 
 OPTIONS = frozenset(

@@ -45,7 +45,8 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
     if n == 0:
         return Estimate(None, None, None, 0)
     low, high = proportion_confint(successes, n, alpha=1 - level, method="wilson")
-    return Estimate(successes / n, float(low), float(high), n)
+    # exact at the ends, where rounding would leave 5e-17
+    return Estimate(successes / n, float(low) if successes else 0.0, float(high) if successes < n else 1.0, n)
 
 
 def worst_case(successes: int, n_scored: int, n_missing: int) -> tuple[float, float] | None:
