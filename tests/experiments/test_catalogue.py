@@ -37,13 +37,13 @@ def test_it_composes_and_its_module_is_whole(name):
     cfg = compose([f"+exp={name}"])
     module = module_of(cfg.experiment)
     assert isinstance(module, ModuleType) and module.__doc__
-    assert set(module.OPTIONS) <= COMMON_OPTIONS
+    assert set(module.OPTIONS) <= COMMON_OPTIONS | {str(key) for key in cfg}
     assert all(callable(getattr(module, part)) for part in ("plan", "run", "summary"))
 
 
 def test_no_experiment_names_those_there_are():
     for nothing in (None, ""):
-        with pytest.raises(ConfigError, match=r"no experiment; give \+exp=NAME with one of: charm_demo"):
+        with pytest.raises(ConfigError, match=r"no experiment; give \+exp=NAME with one of: .*charm_demo"):
             module_of(nothing)
 
 
