@@ -55,11 +55,14 @@ class AppendStore:
         twice = next((name for name, _ in records if name in known), None)
         if twice is not None or len({name for name, _ in records}) != len(records):
             raise StoreError(f"{self.path}: record {twice or records[0][0]!r} written twice")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         block = b"".join(_line({"id": name, "record": record}) for name, record in records)
-        with self.path.open("ab") as stream:
-            stream.truncate(self._end)
-            write_or_restore(stream, self._end, block, self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as stream:
+                stream.truncate(self._end)
+                write_or_restore(stream, self._end, block, self.path)
+        except OSError as error:  # opening, and closing: what is still buffered does not fit either
+            raise disk_error(error, self.path) from error
         known.update(name for name, _ in records)
         self._end += len(block)
 
