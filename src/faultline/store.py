@@ -53,7 +53,6 @@ class AppendStore:
             StoreError: An id is there already, or the disk is full (the file is left as it was).
         """
         known = self._names()
-<<<<<<< HEAD
         names = [name for name, _ in records]
         twice = next((name for i, name in enumerate(names) if name in known or name in names[:i]), None)
         if twice is not None:
@@ -66,18 +65,6 @@ class AppendStore:
                 stream.truncate(self._end)
                 write_or_restore(stream, self._end, block, self.path)
         except OSError as error:
-=======
-        twice = next((name for name, _ in records if name in known), None)
-        if twice is not None or len({name for name, _ in records}) != len(records):
-            raise StoreError(f"{self.path}: record {twice or records[0][0]!r} written twice")
-        block = b"".join(_line({"id": name, "record": record}) for name, record in records)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as stream:
-                stream.truncate(self._end)
-                write_or_restore(stream, self._end, block, self.path)
-        except OSError as error:  # opening, and closing: what is still buffered does not fit either
->>>>>>> chat
             raise disk_error(error, self.path) from error
         known.update(name for name, _ in records)
         self._end += len(block)
