@@ -6,6 +6,8 @@ import atexit
 import hashlib
 import importlib.util
 import os
+import time
+import urllib.request
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from faultline.errors import ModelError
 
 MODELS_DIR = "FAULTLINE_MODELS_DIR"
 CONTEXT = 4096
+HEALTH_SECONDS = 60.0
 _servers: dict[tuple[str, int, int], Any] = {}
 
 
@@ -95,11 +98,28 @@ def _server(path: Path, spec: ChatSpec) -> Any:
     settings.cache_prompt = False
     settings.verbosity, settings.ui, settings.warmup = 0, False, False
     try:
-        return xllamacpp.Server(settings)
+        server = xllamacpp.Server(settings)
     except (RuntimeError, ValueError) as error:
         raise ModelError(
             f"chat model {spec.model}: {path} cannot be loaded ({error}); give a whole GGUF file"
         ) from error
+    _await_health(server.listening_address, spec)
+    return server
+
+
+def _await_health(address: str, spec: ChatSpec) -> None:
+    """Wait until the server answers: one that is stopped before its loop runs never ends."""
+    deadline = time.monotonic() + HEALTH_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=HEALTH_SECONDS):
+                return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise ModelError(
+                    f"chat model {spec.model}: the local server does not answer ({error}); try again"
+                ) from error
+            time.sleep(0.05)
 
 
 @lru_cache(maxsize=8)
