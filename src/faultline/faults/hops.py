@@ -211,7 +211,7 @@ class HopInjector:
             hits[place] = Hit(passage, hit.score, hit.rank)
         if not swapped:
             return Missing.NO_CHANGE
-        certificate = self._certificate(hop, swapped[0].id, tuple(edits), change.donor)
+        certificate = self._certificate(hop, swapped[0].id, tuple(edits), change.donor, change.strategy)
         if persists:
             changed = CorpusFault(clean, clean.retriever, swapped[0])
             if swapped[0] not in [h.passage for h in changed.search(stage.query, len(stage.hits), hop)]:
@@ -221,11 +221,16 @@ class HopInjector:
         return Injection(environment, policy, clean, certificate, change.after, change.strategy)
 
     def _certificate(
-        self, hop: int, target: str, edits: tuple[Edit, ...], donor: str | None = None
+        self,
+        hop: int,
+        target: str,
+        edits: tuple[Edit, ...],
+        donor: str | None = None,
+        strategy: str = "",
     ) -> Certificate:
         kind = "content" if self.fault.name == "content" else "structural"
-        name, version = self.fault.name, self.fault.version
-        return Certificate(name, kind, self.fault.scope, hop, target, edits, f"{name}@{version}", donor)
+        generated = f"{self.fault.name}@{self.fault.version}" + (f":{strategy}" if strategy else "")
+        return Certificate(self.fault.name, kind, self.fault.scope, hop, target, edits, generated, donor)
 
 
 _ASSERTIONS = {

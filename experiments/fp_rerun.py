@@ -1,0 +1,206 @@
+"""Paper 2 re-run: inject at a hop, re-execute, diagnose, measure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from omegaconf import DictConfig
+
+from experiments.charm_population import chosen, load_corpus
+from experiments.composition import instantiate
+from experiments.fp_population import Injected, Population, Setting, faults, settings, unusable
+from experiments.models import embedding_scorer, identity, trainer_of
+from faultline.attribution import rerun_rows as rows_of
+from faultline.attribution.diagnosis import Diagnoser
+from faultline.attribution.equal_cost import equal_cost_rows
+from faultline.attribution.panel import panel
+from faultline.attribution.records_table import Truth, case_row, diagnosis_rows, joined
+from faultline.errors import DataError
+from faultline.interventions.store import InterventionStore
+from faultline.records import LoadedCorpus, Task
+from faultline.reporting.run_context import Outcome, RunContext
+from faultline.results import Row
+from faultline.retrieval.environment import Environments
+
+OPTIONS = frozenset(
+    {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "resamples"}
+)
+PLACEBOS = 3
+Records = list[dict[str, object]]
+
+
+def inputs(cfg: DictConfig) -> dict[str, Any]:
+    """What the run depends on besides its configuration: the data's content and the embedder's weights."""
+    dense = bool(cfg.retrieval.needs_embedder)
+    digest = identity(cfg.embedder)["sha256"] if dense else None
+    return {"corpus": load_corpus(cfg).digest, "embedder": digest}
+
+
+def plan(cfg: DictConfig) -> list[str]:
+    """What a run would do, and how many questions its target takes at two failure rates."""
+    tasks = chosen(load_corpus(cfg), cfg.limit, cfg.seed)
+    every = list(settings(cfg))
+    trusts = [s.trust for s in every]
+    cells = sum(len(list(faults(cfg, s, trusts))) for s in every) * len(cfg.fp.depths)
+    few, many = (rows_of.questions_needed(failed, 10, cfg.fp.target) for failed in (3, 6))
+    return [
+        f"generate: {len(tasks) * len(every)} base and at most {len(tasks) * cells} injected traces",
+        f"diagnose: every failed case by the {cfg.fp.panel} panel of {len(_panel(cfg))} diagnosers",
+        f"power: {cfg.fp.target} failed cases a depth take {few} questions if 30 % fail, {many} if 60 % do; "
+        f"there are {len(tasks)}",
+        "pay: nothing (no language model is called)",
+    ]
+
+
+def run(cfg: DictConfig, context: RunContext) -> Outcome:
+    """Run the experiment."""
+    started = time.perf_counter()
+    corpus = load_corpus(cfg)
+    tasks = chosen(corpus, cfg.limit, cfg.seed)
+    study = _Study(cfg, context, corpus, tasks)
+    every = list(settings(cfg))
+    trusts = [s.trust for s in every]
+    total = sum(len(list(faults(cfg, s, trusts))) for s in every) * len(cfg.fp.depths)
+    with context.progress("cells", total) as advance:
+        for setting in every:
+            study.setting(setting, trusts, advance)
+    if not study.cases:
+        raise DataError(
+            f"{corpus.name}: no question is eligible at depths {list(cfg.fp.depths)}; raise limit"
+        )
+    return Outcome(
+        rows=study.rows(),
+        tables={"cases": pd.DataFrame(study.cases), "diagnoses": pd.DataFrame(study.said)},
+        timings={"total_s": time.perf_counter() - started},
+        manifest={
+            "data": {"name": corpus.name, "sha256": corpus.digest, "skipped": dict(corpus.skipped)},
+            "seeds": {"seed": cfg.seed},
+            "cost": {"usd": 0.0, "calls": 0},
+            "stores": sorted(study.stores),
+        },
+    )
+
+
+class _Study:
+    """Collects the tables of all settings."""
+
+    def __init__(
+        self, cfg: DictConfig, context: RunContext, corpus: LoadedCorpus, tasks: tuple[Task, ...]
+    ) -> None:
+        self.cfg, self.context, self.corpus, self.tasks = cfg, context, corpus, tasks
+        self.diagnosers = _panel(cfg)
+        self.cases: Records = []
+        self.said: Records = []
+        self.static: Records = []
+        self.alarms: Records = []
+        self.skipped: dict[str, Mapping[str, int]] = {}
+        self.stores: set[str] = set()
+        self._environments: dict[str, Environments] = {}
+
+    def setting(self, setting: Setting, trusts: list[float], advance: Any) -> None:
+        """All faults and depths of one setting."""
+        cfg = self.cfg
+        environments = self._environments.setdefault(setting.pool, self._over(setting.pool))
+        population = Population(cfg, self.corpus, self.tasks, environments, setting, self.context.stores)
+        self.stores.add(str(population.folder.relative_to(self.context.stores)))
+        base = population.base()
+        with population.interventions().opened() as store:
+            for fault in faults(cfg, setting, trusts):
+                for depth in cfg.fp.depths:
+                    items, skipped = population.injected(fault, depth, base)
+                    cell = f"depth={depth};fault={fault.name};scope={fault.scope};{setting.condition}"
+                    self.skipped[cell] = skipped
+                    for item in items:
+                        self._injected(item, population, store, setting, cell)
+                    store.flush()
+                    advance(1)
+            if setting.trust == max(trusts):
+                self._fault_free(population, base, store, setting)
+
+    def _injected(
+        self, item: Injected, population: Population, store: InterventionStore, setting: Setting, cell: str
+    ) -> None:
+        case = population.case(item, store)
+        depth, hops = item.depth, len(item.base.stages) - 1
+        truth = Truth(
+            item.fault.name, item.fault.scope, depth, item.task.id, item.changed, item.strategy, hops
+        )
+        row = {"setting": setting.condition, "where": cell, **case_row(case, truth, item.gold, PLACEBOS)}
+        self.cases.append(row)
+        if not row["recovered"]:
+            for said in diagnosis_rows(case, self.diagnosers):
+                self.said.append({"setting": setting.condition, **said})
+        if item.fault.name != "early_termination":
+            faulty = item.trace.stages[depth - 1]
+            kept = tuple(
+                s if s.index != depth else replace(s, hits=faulty.hits) for s in item.base.stages[:-1]
+            )
+            shown = replace(case, hops=kept, answer=item.base.answer)
+            for said in diagnosis_rows(shown, panel("trace", None, self.cfg.seed)):
+                self.static.append({**row, **said, "recovered": False})
+
+    def _fault_free(
+        self, population: Population, base: Mapping[str, Any], store: InterventionStore, setting: Setting
+    ) -> None:
+        for task in self.tasks:
+            if not unusable(base[task.id], self.corpus.gold[task.id], 1):
+                case = population.clean_case(task, base[task.id], store)
+                for said in diagnosis_rows(case, self.diagnosers):
+                    self.alarms.append({"setting": setting.condition, "task": task.id, **said})
+
+    def _over(self, pool: str) -> Environments:
+        cfg = self.cfg
+        needs = {}
+        if cfg.retrieval.needs_embedder:
+            scorer = embedding_scorer(cfg.embedder, self.context.stores, trainer_of(cfg.trainer))
+            needs = {"embedder": scorer}
+        return Environments(self.corpus, instantiate(cfg.retrieval.index, **needs), pool)
+
+    def rows(self) -> list[Row]:
+        """The results table."""
+        cfg = self.cfg
+        embedder = identity(cfg.embedder)["name"] if cfg.retrieval.needs_embedder else ""
+        at = (self.context.experiment, self.corpus.name, "reader", embedder, cfg.resamples, cfg.fp.target)
+        names = rows_of.Names(*at)
+        cases = pd.DataFrame(self.cases)
+        made = [*rows_of.selection_rows(names, cases, self.skipped)]
+        made += rows_of.power_rows(names, cases, len(self.tasks))
+        if self.said:
+            table = joined(cases, pd.DataFrame(self.said))
+            made += rows_of.accuracy_rows(names, table)
+            made += rows_of.calibration_rows(names, table)
+            made += rows_of.pair_rows(names, table)
+            if cfg.fp.panel == "budget":
+                made += equal_cost_rows(names, table)
+        made += rows_of.control_rows(names, pd.DataFrame(self.static), pd.DataFrame(self.alarms))
+        return made
+
+
+def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """By family and setting, systems down and depths across: exact hops, and what became of the cases."""
+    pooled = table[table["condition"].str.startswith("depth=") & table["condition"].str.contains("family=")]
+    depth, rest = (pooled["condition"].str.partition(";")[i] for i in (0, 2))
+    pooled = pooled.assign(depth=depth, rest=rest)
+    shown: dict[str, pd.DataFrame] = {}
+    for title, metrics, name in _SHOWN:
+        part = pooled[pooled["metric"].isin(metrics) & (pooled["table"] == name)]
+        for where, cells in part.groupby("rest"):
+            cells = cells.assign(system=cells["system"].where(cells["system"] != "all", cells["metric"]))
+            wide = cells.pivot_table(index="system", columns="depth", values="value", sort=True)
+            shown[f"{title}: {where}"] = wide.round(2).reset_index()
+    return shown
+
+
+_SHOWN = (
+    ("exact hop", ("exact_hop",), "accuracy"),
+    ("cases", ("failed", "recovery", "resisted", "absorbed", "derailed"), "outcomes"),
+    ("gain at equal tokens", ("gain",), "equal_cost"),
+)
+
+
+def _panel(cfg: DictConfig) -> list[Diagnoser]:
+    return panel(cfg.fp.panel, cfg.fp.budget, cfg.seed)
