@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from faultline.agents.stages import finished
 from faultline.errors import ConfigError
 from faultline.records import Action, Environment, Policy, Stage, StageKind, State, Task
 
@@ -67,11 +68,11 @@ class _Run:
         elif kind == "tool_call":
             stage = self._tool_call(index)
         elif kind == "synthesis":
-            stage = self._acted(index, kind, self.policy.act("conclude", self.state))
+            stage = finished(index, kind, self.policy.act("conclude", self.state))
         elif self.unread:
-            stage = self._acted(index, kind, self._read())
+            stage = finished(index, kind, self._read())
         else:
-            stage = self._acted(index, kind, self.policy.act("reason", self.state))
+            stage = finished(index, kind, self.policy.act("reason", self.state))
         self.stages.append(stage)
         self.state = replace(self.state, thoughts=(*self.state.thoughts, stage.text))
 
@@ -94,7 +95,7 @@ class _Run:
 
     def _tool_call(self, index: int) -> Stage:
         _, found = self._search(index)
-        acted = self._acted(index, "tool_call", self._read())
+        acted = finished(index, "tool_call", self._read())
         return replace(acted, query=found.query, hits=found.hits)
 
     def _read(self) -> Action:
@@ -102,16 +103,3 @@ class _Run:
         self.state = replace(self.state, notes=(*self.state.notes, action.answer))
         self.unread = False
         return action
-
-    def _acted(self, index: int, kind: StageKind, action: Action) -> Stage:
-        source = "none" if action.confidence is None else "logprobs" if action.token_logprobs else "stated"
-        return Stage(
-            index=index,
-            kind=kind,
-            text=action.text,
-            answer=action.answer,
-            confidence=action.confidence,
-            confidence_source=source,  # type: ignore[arg-type]
-            token_logprobs=action.token_logprobs,
-            missing=action.missing,
-        )

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from faultline.agents.stages import finished
 from faultline.errors import ConfigError, Missing
-from faultline.records import Action, Environment, Hint, Policy, Stage, StageKind, State, Task
+from faultline.records import Action, Environment, Hint, Policy, Stage, State, Task
 
 ANSWER_FROM = ("union", "chain")
 
@@ -82,7 +83,7 @@ class HopLoop:
             stage, known = self.search(task, environment, policy, stages, known, action.text, sample=sample)
             stages.append(stage)
         if answered is not None:
-            return (*stages, _stage(len(stages) + 1, "synthesis", answered))
+            return (*stages, finished(len(stages) + 1, "synthesis", answered))
         return (*stages, self.answer(task, policy, stages, known, sample=sample))
 
     def search(
@@ -102,7 +103,7 @@ class HopLoop:
         known = (*hints, *environment.hints(hop))
         state = _state(task, kept, known, sample)
         state = replace(state, query=query, evidence=(*state.evidence, hits))
-        stage = _stage(hop, "retrieval", policy.act("read", state))
+        stage = finished(hop, "retrieval", policy.act("read", state))
         return replace(stage, query=query, hits=hits), known
 
     def answer(
@@ -112,7 +113,7 @@ class HopLoop:
         state = _state(task, hops, hints, sample)
         if self.answer_from == "union":
             state = replace(state, notes=self._read_again(policy, state, hops))
-        return _stage(len(hops) + 1, "synthesis", policy.act("conclude", state))
+        return finished(len(hops) + 1, "synthesis", policy.act("conclude", state))
 
     def _read_again(self, policy: Policy, state: State, hops: Sequence[Stage]) -> tuple[str | None, ...]:
         notes: list[str | None] = []
@@ -139,18 +140,4 @@ def _state(task: Task, hops: Sequence[Stage], hints: Sequence[Hint], sample: int
         hints=tuple(hints),
         hop=len(hops) + 1,
         sample=sample,
-    )
-
-
-def _stage(index: int, kind: StageKind, action: Action) -> Stage:
-    source = "none" if action.confidence is None else "logprobs" if action.token_logprobs else "stated"
-    return Stage(
-        index=index,
-        kind=kind,
-        text=action.text,
-        answer=action.answer,
-        confidence=action.confidence,
-        confidence_source=source,  # type: ignore[arg-type]
-        token_logprobs=action.token_logprobs,
-        missing=action.missing,
     )

@@ -6,7 +6,7 @@ import bz2
 import gzip
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,33 @@ def read_records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _array(path, text)
     else:
         yield from _lines(path, text)
+
+
+def read_dataset(
+    files: Sequence[str], folder: str | Path | None, inside: str, label: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records of a data set's files, relative names under ``<data folder>/<inside>``.
+
+    Args:
+        files: Relative or absolute paths.
+        folder: The data folder; default ``FAULTLINE_DATA_DIR``.
+        inside: The data set's own folder in it.
+        label: How the data set is chosen (``corpora=label``), for the message.
+
+    Raises:
+        DataError: A relative name, and no data folder; or what :func:`read_records` says.
+    """
+    root = data_dir(folder)
+    for name in files:
+        path = Path(name)
+        if not path.is_absolute():
+            if root is None:
+                raise DataError(
+                    f"corpora={label}: no data; set {DATA_DIR} to a folder that holds {inside}/, "
+                    "or name corpora.files by absolute path, or use corpora=synthetic"
+                )
+            path = root / inside / name
+        yield from read_records(path)
 
 
 def field(record: Mapping[str, Any], name: str, kind: type | tuple[type, ...], where: str) -> Any:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faultline.corpora.answer_kinds import kind_of
 from faultline.corpora.digest import corpus_digest
-from faultline.corpora.files import DATA_DIR, data_dir, field, read_records
+from faultline.corpora.files import field, read_dataset
 from faultline.corpora.sentences import split_sentences
 from faultline.corpora.spans import find_span, mentions
 from faultline.errors import DataError
@@ -70,7 +69,7 @@ class MuSiQue:
         passages: dict[str, Passage] = {}
         pools: dict[str, tuple[str, ...]] = {}
         skipped: Counter[str] = Counter()
-        for where, record in self._records():
+        for where, record in read_dataset(self.files, self._folder, "musique", "musique"):
             identity = field(record, "id", str, where)
             own = paragraphs(record, where)
             annotated = annotate(record, identity, own, where)
@@ -93,19 +92,6 @@ class MuSiQue:
         ordered = tuple(sorted(tasks.values(), key=lambda task: task.id))
         digest = corpus_digest(ordered, gold, passages, pools)
         return LoadedCorpus(self.name, self.version, ordered, gold, passages, pools, digest, dict(skipped))
-
-    def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        root = data_dir(self._folder)
-        for name in self.files:
-            path = Path(name)
-            if not path.is_absolute():
-                if root is None:
-                    raise DataError(
-                        f"corpora=musique: no data; set {DATA_DIR} to a folder that holds musique/, "
-                        "or name corpora.files by absolute path, or use corpora=synthetic"
-                    )
-                path = root / "musique" / name
-            yield from read_records(path)
 
 
 def paragraphs(record: Mapping[str, Any], where: str) -> dict[int, Passage]:

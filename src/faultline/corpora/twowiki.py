@@ -7,13 +7,12 @@ subject is the object of an earlier triple, ``#k`` stands for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faultline.corpora.answer_kinds import kind_of
 from faultline.corpora.digest import corpus_digest
-from faultline.corpora.files import DATA_DIR, data_dir, field, read_records
+from faultline.corpora.files import field, read_dataset
 from faultline.corpora.sentences import spaced
 from faultline.corpora.spans import bare_title, find_span, mentions, normalise
 from faultline.errors import DataError
@@ -51,7 +50,7 @@ class TwoWiki:
         passages: dict[str, Passage] = {}
         pools: dict[str, tuple[str, ...]] = {}
         skipped: Counter[str] = Counter()
-        for where, record in self._records():
+        for where, record in read_dataset(self.files, self._folder, "2wikimultihopqa", "twowiki"):
             identity = field(record, "_id", str, where)
             if "context" not in record:
                 raise DataError(f"{where}: field 'context' is missing; use a file that has the paragraphs")
@@ -70,19 +69,6 @@ class TwoWiki:
         ordered = tuple(sorted(tasks.values(), key=lambda task: task.id))
         digest = corpus_digest(ordered, gold, passages, pools)
         return LoadedCorpus(self.name, self.version, ordered, gold, passages, pools, digest, dict(skipped))
-
-    def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        root = data_dir(self._folder)
-        for name in self.files:
-            path = Path(name)
-            if not path.is_absolute():
-                if root is None:
-                    raise DataError(
-                        f"corpora=twowiki: no data; set {DATA_DIR} to a folder that holds 2wikimultihopqa/, "
-                        "or name corpora.files by absolute path, or use corpora=synthetic"
-                    )
-                path = root / "2wikimultihopqa" / name
-            yield from read_records(path)
 
 
 def annotate(
