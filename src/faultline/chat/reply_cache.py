@@ -6,8 +6,8 @@ import hashlib
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import orjson
 
 from faultline.chat.messages import Reply
 from faultline.codec import decode, encode
+from faultline.database import connected
 from faultline.errors import StoreError
 
 MODES = ("use", "refresh", "replay")
@@ -144,15 +145,8 @@ class ReplyCache:
                     problems.append(f"{key}: is not the key of its request")
         return problems
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=self._timeout)) as connection:
-                connection.execute("PRAGMA synchronous=NORMAL")
-                with connection:
-                    yield connection
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connected(self.path, self._timeout, self._broken)
 
     def _broken(self, error: Exception) -> StoreError:
         return StoreError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from faultline.database import connected
 from faultline.errors import StoreError
 
 FloatRow = npt.NDArray[np.float32]
@@ -100,15 +101,8 @@ class ScoreCache:
         with self._connection() as connection:
             connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)", entries)
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=self._timeout)) as connection:
-                connection.execute("PRAGMA synchronous=NORMAL")
-                with connection:
-                    yield connection
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connected(self.path, self._timeout, self._broken)
 
     def _broken(self, error: Exception) -> StoreError:
         return StoreError(
