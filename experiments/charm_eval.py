@@ -106,6 +106,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         tables={"signals": to_frame(scores, [t.id for t in used])},
         timings=_timings(clock, judged, scores),
         manifest=_manifest(cfg, context, study, used, scorer),
+        trajectories=study.trajectories,
     )
 
 

@@ -21,7 +21,7 @@ from faultline.attribution.panel import panel
 from faultline.attribution.records_table import Truth, case_row, diagnosis_rows, joined
 from faultline.errors import DataError
 from faultline.interventions.store import InterventionStore
-from faultline.records import LoadedCorpus, Task
+from faultline.records import LoadedCorpus, Task, Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.results import Row
 from faultline.retrieval.environment import Environments
@@ -82,6 +82,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "cost": {"usd": 0.0, "calls": 0},
             "stores": sorted(study.stores),
         },
+        trajectories=list(study.traces.values()),
     )
 
 
@@ -99,6 +100,7 @@ class _Study:
         self.alarms: Records = []
         self.skipped: dict[str, Mapping[str, int]] = {}
         self.stores: set[str] = set()
+        self.traces: dict[tuple[str, str], Trajectory] = {}
         self._environments: dict[str, Environments] = {}
 
     def setting(self, setting: Setting, trusts: list[float], advance: Any) -> None:
@@ -108,6 +110,7 @@ class _Study:
         population = Population(cfg, self.corpus, self.tasks, environments, setting, self.context.stores)
         self.stores.add(str(population.folder.relative_to(self.context.stores)))
         base = population.base()
+        self.traces |= {(setting.condition, t.id): t for t in base.values()}
         with population.interventions().opened() as store:
             for fault in faults(cfg, setting, trusts):
                 for depth in cfg.fp.depths:
@@ -125,6 +128,7 @@ class _Study:
         self, item: Injected, population: Population, store: InterventionStore, setting: Setting, cell: str
     ) -> None:
         case = population.case(item, store)
+        self.traces[setting.condition, item.trace.id] = item.trace
         depth, hops = item.depth, len(item.base.stages) - 1
         truth = Truth(
             item.fault.name, item.fault.scope, depth, item.task.id, item.changed, item.strategy, hops
