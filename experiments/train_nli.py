@@ -63,7 +63,7 @@ def train(config: DictConfig) -> Path:
         label_smoothing=float(optim.label_smoothing),
         int8_from=None if optim.int8_from is None else int(optim.int8_from),
         agreement=float(optim.agreement),
-        compiled=bool(config.trainer.compiled),
+        int8_every=int(optim.int8_every),
     )
     trainer = _trainer(config, run)
     trainer.fit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -44,30 +44,22 @@ class FakeQuantLinear(torch.nn.Linear):
     """A linear layer that rounds its weight and input as an int8 kernel would, while ``enabled``."""
 
     enabled = False
-    rounds: Callable[[torch.Tensor], torch.Tensor] = staticmethod(fake_input)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002 (the base class names it so)
         """``input @ weight.T + bias``, shape (..., out)."""
         if not self.enabled:
             return super().forward(input)
-        return torch.nn.functional.linear(self.rounds(input), fake_weight(self.weight), self.bias)
+        return torch.nn.functional.linear(fake_input(input), fake_weight(self.weight), self.bias)
 
 
-def prepare(model: torch.nn.Module, compiled: bool = False) -> list[FakeQuantLinear]:
-    """Turn every linear layer into one that can round; parameters and their names stay the same.
-
-    Args:
-        model: Changed in place.
-        compiled: Fuse the rounding of inputs (needs a C++ compiler on CPUs); about a third faster.
-    """
-    rounds = torch.compile(fake_input, dynamic=True) if compiled else fake_input
+def prepare(model: torch.nn.Module) -> list[FakeQuantLinear]:
+    """Turn every linear layer into one that can round, in place; parameters and their names stay the same."""
     found = []
     for module in model.modules():
         if type(module) is torch.nn.Linear:
             # The class alone changes: parameters, hooks and state names are those of the layer.
             module.__class__ = FakeQuantLinear
         if isinstance(module, FakeQuantLinear):
-            module.rounds = rounds
             found.append(module)
     return found
 

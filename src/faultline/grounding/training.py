@@ -42,8 +42,8 @@ class GroundingModule(lightning.LightningModule):
         schedule: Points of :func:`factor`.
         label_smoothing: In [0, 1).
         int8_from: Step from which the linear layers round as an int8 copy will; None: never.
+        int8_every: Then every how many steps they do: a rounded step takes twice as long.
         agreement: Weight of the divergence between the rounded and the exact prediction.
-        compiled: Fuse the rounding (:func:`faultline.grounding.fake_quant.prepare`).
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class GroundingModule(lightning.LightningModule):
         schedule: Sequence[tuple[float, float]],
         label_smoothing: float,
         int8_from: int | None = None,
+        int8_every: int = 1,
         agreement: float = 0.0,
-        compiled: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
         self.save_hyperparameters(ignore=["model"])
         for name, weight in model.named_parameters():
             weight.requires_grad = "word_embeddings" not in name
-        self._layers = fake_quant.prepare(model, compiled) if int8_from is not None else []
+        self._layers = fake_quant.prepare(model) if int8_from is not None else []
         self._seen: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.curve: dict[str, float] = {}
 
@@ -72,8 +72,8 @@ class GroundingModule(lightning.LightningModule):
         """Mean loss of a batch; from ``int8_from`` on that of the rounded model, which must also agree."""
         labels = batch.pop("labels")
         smoothing = float(self.hparams["label_smoothing"])
-        start = self.hparams["int8_from"]
-        if start is None or self.global_step < int(start):
+        start, every = self.hparams["int8_from"], int(self.hparams["int8_every"])
+        if start is None or self.global_step < int(start) or self.global_step % every:
             logits = self.model(**batch).float()
             loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing)
         else:
