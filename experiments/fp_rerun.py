@@ -168,6 +168,7 @@ class _Study:
         names = rows_of.Names(*at)
         cases = pd.DataFrame(self.cases)
         made = [*rows_of.selection_rows(names, cases, self.skipped)]
+        made += rows_of.recovery_range_rows(names, cases)
         made += rows_of.power_rows(names, cases, len(self.tasks))
         if self.said:
             table = joined(cases, pd.DataFrame(self.said))

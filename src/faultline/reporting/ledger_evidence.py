@@ -24,7 +24,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_SELECTOR = ("metric", "system", "dataset", "condition", "table")
+_SELECTOR = ("metric", "system", "dataset", "condition", "table", "experiment")
 _TRANSFORMS: Mapping[str, Callable[[float], float]] = {"abs": abs, "negate": operator.neg}
 
 
@@ -53,8 +53,9 @@ class Rows:
         """Rows that a selector picks.
 
         Args:
-            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default),
-                low, high or a count; ``transform`` is abs or negate. A list of data sets means any of them.
+            selector: ``metric`` and any of system, dataset, condition, table, experiment; ``column`` is value
+                (default), low, high or a count; ``transform`` is abs or negate. A list of data sets means any
+                of them.
             exact: Whether ``condition`` must be the row's whole condition, or only part of it.
         """
         column = selector.get("column", "value")
