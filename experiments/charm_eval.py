@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 
 from experiments import charm_measure, charm_summary, chat_models
 from experiments.charm_cost import cost_rows, payment
+from experiments.charm_outcomes import outcomes
 from experiments.charm_population import Study, cells, chosen, load_corpus, run_study, store_key
 from experiments.charm_rows import Names
 from experiments.chat_models import uses_chat
@@ -103,7 +104,10 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     clock.append(time.perf_counter())
     return Outcome(
         rows=rows,
-        tables={"signals": to_frame(scores, [t.id for t in used])},
+        tables={
+            "signals": to_frame(scores, [t.id for t in used]),
+            "outcomes": outcomes(used, study.corpus.gold),
+        },
         timings=_timings(clock, judged, scores),
         manifest=_manifest(cfg, context, study, used, scorer),
     )

@@ -81,6 +81,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "seeds": {"seed": cfg.seed},
             "cost": {"usd": 0.0, "calls": 0},
             "stores": sorted(study.stores),
+            "settings": dict(study.folders),
         },
     )
 
@@ -99,6 +100,7 @@ class _Study:
         self.alarms: Records = []
         self.skipped: dict[str, Mapping[str, int]] = {}
         self.stores: set[str] = set()
+        self.folders: dict[str, str] = {}
         self._environments: dict[str, Environments] = {}
 
     def setting(self, setting: Setting, trusts: list[float], advance: Any) -> None:
@@ -106,7 +108,9 @@ class _Study:
         cfg = self.cfg
         environments = self._environments.setdefault(setting.pool, self._over(setting.pool))
         population = Population(cfg, self.corpus, self.tasks, environments, setting, self.context.stores)
-        self.stores.add(str(population.folder.relative_to(self.context.stores)))
+        folder = str(population.folder.relative_to(self.context.stores))
+        self.stores.add(folder)
+        self.folders[setting.condition] = folder
         base = population.base()
         with population.interventions().opened() as store:
             for fault in faults(cfg, setting, trusts):
