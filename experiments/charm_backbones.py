@@ -55,12 +55,14 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     rows: list[Row] = []
     tables: dict[str, pd.DataFrame] = {}
     manifest: dict[str, Any] = {}
+    trajectories: list[Trajectory] = []
     for name, made, why in _backbones(cfg):
         if why is not None:
             rows += _absent(made, context, why)
             continue
         study = _study(made, context)
         rows += _answers(made, context, study)
+        trajectories += study.trajectories
         if charm_measure.used(made, study, charm_measure.assignments(made, study)):
             outcome = charm_eval.run(made, context)
             rows += outcome.rows
@@ -68,7 +70,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             manifest[name] = outcome.manifest
         else:
             manifest[name] = {"charm": "not measured: no clean run answered correctly"}
-    return Outcome(rows=rows, tables=tables, manifest={"backbones": manifest})
+    return Outcome(rows, tables, manifest={"backbones": manifest}, trajectories=trajectories)
 
 
 def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
@@ -134,8 +136,7 @@ def _absent(cfg: DictConfig, context: RunContext, why: str) -> list[Row]:
 
 def _answers(cfg: DictConfig, context: RunContext, study: Study) -> list[Row]:
     """Exact match over every trajectory; a missing answer is not correct, and is counted by reason."""
-    made = [t for c in study.outcomes.values() for t in c.values() if isinstance(t, Trajectory)]
-    sheet = Sheet(_names(cfg, context, study.corpus.name, made[0].backbone))
+    sheet = Sheet(_names(cfg, context, study.corpus.name, study.trajectories[0].backbone))
     for cell, outcomes in study.outcomes.items():
         found = [t for t in outcomes.values() if isinstance(t, Trajectory)]
         right = sum(is_correct(t, study.corpus.gold[t.task_id]) for t in found)

@@ -110,6 +110,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         },
         timings=_timings(clock, judged, scores),
         manifest=_manifest(cfg, context, study, used, scorer),
+        trajectories=study.trajectories,
     )
 
 

@@ -22,7 +22,7 @@ from faultline.codec import key_of
 from faultline.corpora import splits
 from faultline.errors import ConfigError, Missing
 from faultline.faults.retrieval import RetrievalFault, SpanSwap
-from faultline.records import LoadedCorpus, Prepared, State, Task, describe
+from faultline.records import LoadedCorpus, Prepared, State, Task, Trajectory, describe
 from faultline.reporting.run_context import RunContext
 from faultline.retrieval.environment import Environments
 from faultline.stats import generator
@@ -65,6 +65,12 @@ class Study:
     stores: tuple[Path, ...]
     usage: Mapping[str, Used] = field(default_factory=dict)
     client: ChatClient | None = None
+
+    @property
+    def trajectories(self) -> list[Trajectory]:
+        """Every trajectory that was made, in the order of cells and tasks."""
+        made = (outcome for outcomes in self.outcomes.values() for outcome in outcomes.values())
+        return [outcome for outcome in made if isinstance(outcome, Trajectory)]
 
 
 def load_corpus(cfg: DictConfig) -> LoadedCorpus:

@@ -17,11 +17,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments.catalogue import CONF, check_options, module_of
 from experiments.composition import content
-from faultline import results, tracking
+from faultline import results
 from faultline.reporting.console import Terminal
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.run_dir import RunDir, provenance
 from faultline.store import disk_error, write_file
+from faultline.tracking import Logged, Tracking, mirror
 
 FILES = ("results.parquet", "timings.json", "manifest.json", "config.yaml")
 
@@ -40,7 +41,7 @@ def execute(cfg: DictConfig, name: str, options: Mapping[str, str], terminal: Te
     """
     module = module_of(cfg.experiment)
     check_options(module, name, options)
-    tracking.check(str(cfg.tracking.mode))
+    how = tracking_of(cfg)
     if cfg.dry_run:
         for line in module.plan(cfg):
             terminal.print(line)
@@ -49,14 +50,24 @@ def execute(cfg: DictConfig, name: str, options: Mapping[str, str], terminal: Te
     run = RunDir(Path(cfg.runs_dir).absolute(), name, inputs)
     with run.locked():
         if run.must_run(cfg.overwrite, FILES):
-            _compute(cfg, module, run, inputs, terminal)
+            _compute(cfg, module, run, inputs, terminal, how)
     _show(module, results.read(run.path / "results.parquet"), terminal)
     terminal.print(run.path)
     return run.path
 
 
+def tracking_of(cfg: DictConfig) -> Tracking:
+    """How the run is mirrored, refused here if it could not work, before anything is computed."""
+    return Tracking(**{str(name): value for name, value in cfg.tracking.items()})
+
+
 def _compute(
-    cfg: DictConfig, module: ModuleType, run: RunDir, inputs: Mapping[str, Any], terminal: Terminal
+    cfg: DictConfig,
+    module: ModuleType,
+    run: RunDir,
+    inputs: Mapping[str, Any],
+    terminal: Terminal,
+    how: Tracking,
 ) -> None:
     manifest = {**provenance(CONF.parent), "experiment": run.experiment, "key": run.key, "inputs": inputs}
     config = OmegaConf.to_yaml(cfg, resolve=True)
@@ -69,18 +80,25 @@ def _compute(
         results.write(table, run.path / "results.parquet")
         write_file(run.path / "timings.json", orjson.dumps(dict(outcome.timings), option=orjson.OPT_INDENT_2))
         run.write_manifest({**manifest, **outcome.manifest})
-        plain = OmegaConf.to_container(cfg, resolve=True)
-        assert isinstance(plain, dict)
-        tracking.mirror(
-            run.path,
-            f"{run.experiment}-{run.key}",
-            str(cfg.tracking.mode),
-            str(cfg.tracking.project),
-            {str(key): value for key, value in plain.items()},
-            {"results": table, **_by_table(table), **outcome.tables},
-            {**_headline(table), **outcome.timings},
-            cfg.tracking.get("group"),
-        )
+        _mirror(cfg, run, how, table, outcome)
+
+
+def _mirror(cfg: DictConfig, run: RunDir, how: Tracking, table: pd.DataFrame, outcome: Outcome) -> None:
+    """Draw the run's figures, and log everything; a run that is not tracked draws nothing."""
+    if how.mode == "off":
+        return
+    from faultline.reporting.run_figures import draw
+
+    plain = OmegaConf.to_container(cfg, resolve=True)
+    assert isinstance(plain, dict)
+    what = Logged(
+        config={str(key): value for key, value in plain.items()},
+        tables={"results": table, **_by_table(table), **outcome.tables},
+        summary={**_headline(table), **outcome.timings},
+        figures=[*outcome.files, *draw(table, run.path / "figures")],
+        trajectories=outcome.trajectories,
+    )
+    mirror(run.path, f"{run.experiment}-{run.key}", how, what)
 
 
 def _show(module: ModuleType, table: pd.DataFrame, terminal: Terminal) -> None:

@@ -21,7 +21,7 @@ from faultline.attribution.panel import panel
 from faultline.attribution.records_table import Truth, case_row, diagnosis_rows, joined
 from faultline.errors import DataError
 from faultline.interventions.store import InterventionStore
-from faultline.records import LoadedCorpus, Task
+from faultline.records import LoadedCorpus, Task, Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.results import Row
 from faultline.retrieval.environment import Environments
@@ -83,6 +83,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "stores": sorted(study.stores),
             "settings": dict(study.folders),
         },
+        trajectories=list(study.traces.values()),
     )
 
 
@@ -101,6 +102,7 @@ class _Study:
         self.skipped: dict[str, Mapping[str, int]] = {}
         self.stores: set[str] = set()
         self.folders: dict[str, str] = {}
+        self.traces: dict[tuple[str, str], Trajectory] = {}
         self._environments: dict[str, Environments] = {}
 
     def setting(self, setting: Setting, trusts: list[float], advance: Any) -> None:
@@ -112,6 +114,7 @@ class _Study:
         self.stores.add(folder)
         self.folders[setting.condition] = folder
         base = population.base()
+        self.traces |= {(setting.condition, t.id): t for t in base.values()}
         with population.interventions().opened() as store:
             for fault in faults(cfg, setting, trusts):
                 for depth in cfg.fp.depths:
@@ -129,6 +132,7 @@ class _Study:
         self, item: Injected, population: Population, store: InterventionStore, setting: Setting, cell: str
     ) -> None:
         case = population.case(item, store)
+        self.traces[setting.condition, item.trace.id] = item.trace
         depth, hops = item.depth, len(item.base.stages) - 1
         truth = Truth(
             item.fault.name, item.fault.scope, depth, item.task.id, item.changed, item.strategy, hops

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ import pandas as pd
 
 from faultline.corpora.files import DATA_DIR, data_dir
 from faultline.errors import DataError
+from faultline.records import Trajectory
 from faultline.reporting.console import Terminal
 from faultline.results import Row
 
@@ -58,7 +59,8 @@ class Outcome:
     Attributes:
         rows: The results table.
         tables: Further tables by file stem, written as Parquet beside it.
-        files: Files that the experiment wrote itself.
+        files: Figures (bitmaps) that the experiment drew itself, inside the run directory.
+        trajectories: What was run, for the trackers; a bounded sample of it is logged.
         timings: Wall-clock numbers; they live in ``timings.json``, never in a results table.
         manifest: What the manifest must also say (data hashes, model digests, label maps, seeds, stores).
         summary: The table printed at the end.
@@ -67,6 +69,7 @@ class Outcome:
     rows: list[Row]
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
+    trajectories: Sequence[Trajectory] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     summary: pd.DataFrame | None = None
