@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -14,11 +15,12 @@ from experiments.charm_population import chosen, load_corpus
 from experiments.chat_models import client, estimate, judged_chars, price, spent, uses_chat
 from experiments.composition import instantiate
 from experiments.fp_population import Injected, Population, Setting, faults, highest, settings, unusable
-from experiments.models import embedding_scorer, identity, trainer_of
+from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
 from faultline.attribution import rerun_rows as rows_of
-from faultline.attribution.diagnosis import Diagnoser
+from faultline.attribution.diagnosis import Case, Diagnoser
 from faultline.attribution.equal_cost import equal_cost_rows
 from faultline.attribution.judge_diagnoser import LlmJudge
+from faultline.attribution.nli_sufficiency import NliSufficiency, score
 from faultline.attribution.panel import panel
 from faultline.attribution.records_table import CASE_COLUMNS, Truth, case_row, diagnosis_rows, joined
 from faultline.chat.client import ChatClient
@@ -30,7 +32,7 @@ from faultline.results import Row
 from faultline.retrieval.environment import Environments
 
 OPTIONS = frozenset(
-    {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "resamples"}
+    {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "nli", "resamples"}
 )
 PLACEBOS = 3
 CHARACTERS_A_CALL = 4000
@@ -44,7 +46,8 @@ def inputs(cfg: DictConfig) -> dict[str, Any]:
     """What the run depends on besides its configuration: the data's content and the embedder's weights."""
     dense = bool(cfg.retrieval.needs_embedder)
     digest = identity(cfg.embedder)["sha256"] if dense else None
-    return {"corpus": load_corpus(cfg).digest, "embedder": digest}
+    verifier = identity(cfg.nli)["sha256"] if cfg.fp.get("verify", False) else None
+    return {"corpus": load_corpus(cfg).digest, "embedder": digest, "nli": verifier}
 
 
 def plan(cfg: DictConfig) -> list[str]:
@@ -109,6 +112,8 @@ class _Study:
         self.stores: set[str] = set()
         self.folders: dict[str, str] = {}
         self.traces: dict[tuple[str, str], Trajectory] = {}
+        self.panel: list[Diagnoser] = []
+        self._last = ""
         self._environments: dict[str, Environments] = {}
 
     def setting(self, setting: Setting, every: Sequence[Setting], advance: Any) -> None:
@@ -123,22 +128,43 @@ class _Study:
         base = population.base()
         self.traces |= {(setting.condition, t.id): t for t in base.values()}
         with population.interventions().opened() as store:
-            for fault in faults(cfg, setting, every):
-                for depth in cfg.fp.depths:
-                    items, skipped = population.injected(fault, depth, base)
-                    cell = f"depth={depth};fault={fault.name};scope={fault.scope};{setting.condition}"
-                    self.skipped[cell] = skipped
-                    for item in items:
-                        self._injected(item, population, store, setting, cell)
+            made = list(self._cases(population, base, store, setting, every))
+            clean = self._clean(population, base, store) if highest(setting, every) else {}
+            self.panel = [*self.diagnosers, *self._verified([*(c for _, c, _ in made), *clean.values()])]
+            for item, case, cell in made:
+                self._injected(item, case, setting, cell)
+                if cell != self._last:
                     store.flush()
                     advance(1)
-            if highest(setting, every):
-                self._fault_free(population, base, store, setting)
+                    self._last = cell
+            for task, case in clean.items():
+                for said in diagnosis_rows(case, self.panel):
+                    self.alarms.append({"setting": setting.condition, "task": task, **said})
 
-    def _injected(
-        self, item: Injected, population: Population, store: InterventionStore, setting: Setting, cell: str
-    ) -> None:
-        case = population.case(item, store)
+    def _cases(
+        self,
+        population: Population,
+        base: Mapping[str, Trajectory],
+        store: InterventionStore,
+        setting: Setting,
+        every: Sequence[Setting],
+    ) -> Iterator[tuple[Injected, Case, str]]:
+        """Every injected trace of a setting as a case, with the name of its cell."""
+        for fault, depth in product(list(faults(self.cfg, setting, every)), self.cfg.fp.depths):
+            items, skipped = population.injected(fault, depth, base)
+            cell = f"depth={depth};fault={fault.name};scope={fault.scope};{setting.condition}"
+            self.skipped[cell] = skipped
+            for item in items:
+                yield item, population.case(item, store), cell
+
+    def _verified(self, cases: Sequence[Case]) -> list[Diagnoser]:
+        """The diagnoser that needs NLI scores; all pairs of a setting are scored in one plan."""
+        if not self.cfg.fp.get("verify", False):
+            return []
+        verifier = nli_scorer(self.cfg.nli, self.context.stores, trainer_of(self.cfg.trainer))
+        return [NliSufficiency(score(verifier, cases))]
+
+    def _injected(self, item: Injected, case: Case, setting: Setting, cell: str) -> None:
         self.traces[setting.condition, item.trace.id] = item.trace
         depth, hops = item.depth, len(item.base.stages) - 1
         truth = Truth(
@@ -147,7 +173,7 @@ class _Study:
         row = {"setting": setting.condition, "where": cell, **case_row(case, truth, item.gold, PLACEBOS)}
         self.cases.append(row)
         if not row["recovered"]:
-            for said in diagnosis_rows(case, self.diagnosers):
+            for said in diagnosis_rows(case, self.panel):
                 self.said.append({"setting": setting.condition, **said})
         if item.fault.name != "early_termination":
             faulty = item.trace.stages[depth - 1]
@@ -158,14 +184,15 @@ class _Study:
             for said in diagnosis_rows(shown, panel("trace", None, self.cfg.seed)):
                 self.static.append({**row, **said, "recovered": False})
 
-    def _fault_free(
-        self, population: Population, base: Mapping[str, Any], store: InterventionStore, setting: Setting
-    ) -> None:
-        for task in self.tasks:
-            if not unusable(base[task.id], self.corpus.gold[task.id], 1):
-                case = population.clean_case(task, base[task.id], store)
-                for said in diagnosis_rows(case, self.diagnosers):
-                    self.alarms.append({"setting": setting.condition, "task": task.id, **said})
+    def _clean(
+        self, population: Population, base: Mapping[str, Trajectory], store: InterventionStore
+    ) -> dict[str, Case]:
+        """The fault-free traces that answered correctly."""
+        return {
+            task.id: population.clean_case(task, base[task.id], store)
+            for task in self.tasks
+            if not unusable(base[task.id], self.corpus.gold[task.id], 1)
+        }
 
     def _over(self, pool: str) -> Environments:
         cfg = self.cfg
@@ -181,7 +208,7 @@ class _Study:
         embedder = identity(cfg.embedder)["name"] if cfg.retrieval.needs_embedder else ""
         backbone = "reader" if self.client is None else self.client.spec.model
         at = (self.context.experiment, self.corpus.name, backbone, embedder, cfg.resamples, cfg.fp.target)
-        names = rows_of.Names(*at)
+        names = rows_of.Names(*at, nli=str(cfg.nli.name) if cfg.fp.get("verify", False) else "")
         cases = pd.DataFrame(self.cases, columns=list(CASE_COLUMNS))
         made = [*rows_of.selection_rows(names, cases, self.skipped)]
         made += rows_of.recovery_range_rows(names, cases)

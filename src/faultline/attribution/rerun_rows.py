@@ -30,6 +30,7 @@ class Names:
     embedder: str
     resamples: int
     target: int
+    nli: str = ""
 
     def row(
         self,
@@ -49,7 +50,7 @@ class Names:
         known = value if isinstance(value, Estimate) else Estimate(value, None, None, n)
         why = note or ("undefined: no cases" if known.value is None else "")
         return Row(
-            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, "",
+            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, self.nli,
             self.embedder, needs_gold, known.value, known.low, known.high, unit, n + missing, n, missing, why,
         )  # fmt: skip
 
