@@ -61,6 +61,9 @@ def train(config: DictConfig) -> Path:
         weight_decay=float(optim.weight_decay),
         schedule=[(float(step), float(part)) for step, part in optim.schedule],
         label_smoothing=float(optim.label_smoothing),
+        int8_from=None if optim.int8_from is None else int(optim.int8_from),
+        agreement=float(optim.agreement),
+        int8_every=int(optim.int8_every),
     )
     trainer = _trainer(config, run)
     trainer.fit(

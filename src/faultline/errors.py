@@ -48,3 +48,4 @@ class Missing(StrEnum):
     REFUSED = "refused"
     TRUNCATED = "truncated"
     UNDEFINED = "undefined"
+    TOO_LONG = "too_long"

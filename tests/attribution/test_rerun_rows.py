@@ -16,6 +16,7 @@ from faultline.attribution.rerun_rows import (
     pair_rows,
     power_rows,
     questions_needed,
+    recovery_range_rows,
     selection_rows,
 )
 from faultline.errors import ConfigError
@@ -134,3 +135,17 @@ def test_names_of_a_panel_are_unique(name: str) -> None:
 def test_an_unknown_panel_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"fp\.panel"):
         panel("x", None, 0)
+
+
+def test_recovery_range_is_over_cells_and_leaves_small_ones_out():
+    cells = [("empty", 1, "11100"), ("empty", 2, "00000"), ("stale", 1, "11111"), ("stale", 2, "10")]
+    same = {"setting": "s=1", "family": "structural", "scope": "call"}
+    table = pd.DataFrame(
+        [same | {"fault": f, "depth": d, "recovered": r == "1"} for f, d, said in cells for r in said]
+    )
+    names = Names("e", "d", "reader", "", 100, 10)
+    made = {row.metric: row for row in recovery_range_rows(names, table)}
+    assert (made["recovery_lowest"].value, made["recovery_highest"].value) == (0.0, 1.0)
+    assert made["recovery_lowest"].note == "over 3 cells of at least 5 cases"
+    few = {row.metric: row for row in recovery_range_rows(names, table, least=9)}
+    assert few["recovery_lowest"].value is None

@@ -30,6 +30,7 @@ class Names:
     embedder: str
     resamples: int
     target: int
+    nli: str = ""
 
     def row(
         self,
@@ -49,7 +50,7 @@ class Names:
         known = value if isinstance(value, Estimate) else Estimate(value, None, None, n)
         why = note or ("undefined: no cases" if known.value is None else "")
         return Row(
-            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, "",
+            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, self.nli,
             self.embedder, needs_gold, known.value, known.low, known.high, unit, n + missing, n, missing, why,
         )  # fmt: skip
 
@@ -87,6 +88,24 @@ def selection_rows(
                 yield names.row("outcomes", outcome, "all", where, value, n)
             value = names.mean(part["contaminated"], list(part["task"]), "contaminated", where)
             yield names.row("outcomes", "contaminated", "all", where, value, n)
+
+
+def recovery_range_rows(names: Names, cases: pd.DataFrame, least: int = 5) -> Iterator[Row]:
+    """The lowest and the highest recovery among the cells (one fault, one depth) of a family.
+
+    Args:
+        names: What every row shares.
+        cases: One row a case.
+        least: Smallest cell that counts: a cell of one or two cases is 0 or 1 by chance.
+    """
+    for (setting, family, scope), part in cases.groupby(["setting", "family", "scope"]):
+        cells = part.groupby(["fault", "depth"])["recovered"].agg(["mean", "size"])
+        kept = cells[cells["size"] >= least]["mean"]
+        where = f"family={family};scope={scope};{setting}"
+        note = f"over {len(kept)} cells of at least {least} cases"
+        for metric, value in (("recovery_lowest", kept.min()), ("recovery_highest", kept.max())):
+            known = float(value) if len(kept) else None
+            yield names.row("outcomes", metric, "all", where, known, len(part), note=note)
 
 
 def accuracy_rows(names: Names, table: pd.DataFrame) -> Iterator[Row]:

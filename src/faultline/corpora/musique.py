@@ -35,6 +35,7 @@ class MuSiQue:
             ``full`` (they are kept, with ``-unanswerable`` after their id and type, and no answer hop).
         split: ``test`` for dev files, ``train`` for train files; checked against the committed split list.
         hops: Least number of hops; shorter questions stay in the pool only.
+        most_hops: Largest number of hops, None for no bound; longer questions stay in the pool only.
         folder: Data folder; default ``FAULTLINE_DATA_DIR``.
     """
 
@@ -47,6 +48,7 @@ class MuSiQue:
         setting: str = "answerable",
         split: str = "test",
         hops: int = 2,
+        most_hops: int | None = None,
         folder: str | None = None,
     ) -> None:
         if setting not in SETTINGS:
@@ -55,6 +57,7 @@ class MuSiQue:
         self.setting = setting
         self.split = split
         self.hops = hops
+        self.most_hops = most_hops
         self._folder = folder
 
     def load(self) -> LoadedCorpus:
@@ -84,6 +87,9 @@ class MuSiQue:
             passages.update((p.id, p) for p in own.values())
             if len(annotated.hops) < self.hops:
                 skipped["too_few_hops"] += 1
+                continue
+            if self.most_hops is not None and len(annotated.hops) > self.most_hops:
+                skipped["too_many_hops"] += 1
                 continue
             tasks[identity] = Task(identity, field(record, "question", str, where), identity)
             gold[identity] = annotated

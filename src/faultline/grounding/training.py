@@ -12,6 +12,7 @@ import lightning
 import numpy as np
 import torch
 
+from faultline.grounding import fake_quant
 from faultline.grounding.batches import Batch
 from faultline.inference.adapter import GroundingClassifier
 
@@ -40,6 +41,9 @@ class GroundingModule(lightning.LightningModule):
         weight_decay: Of AdamW, on matrices.
         schedule: Points of :func:`factor`.
         label_smoothing: In [0, 1).
+        int8_from: Step from which the linear layers round as an int8 copy will; None: never.
+        int8_every: Then every how many steps they do: a rounded step takes twice as long.
+        agreement: Weight of the divergence between the rounded and the exact prediction.
     """
 
     def __init__(
@@ -51,22 +55,34 @@ class GroundingModule(lightning.LightningModule):
         weight_decay: float,
         schedule: Sequence[tuple[float, float]],
         label_smoothing: float,
+        int8_from: int | None = None,
+        int8_every: int = 1,
+        agreement: float = 0.0,
     ) -> None:
         super().__init__()
         self.model = model
         self.save_hyperparameters(ignore=["model"])
         for name, weight in model.named_parameters():
             weight.requires_grad = "word_embeddings" not in name
+        self._layers = fake_quant.prepare(model) if int8_from is not None else []
         self._seen: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.curve: dict[str, float] = {}
 
     def training_step(self, batch: Batch, batch_idx: int) -> torch.Tensor:
-        """Mean loss of a batch."""
+        """Mean loss of a batch; from ``int8_from`` on that of the rounded model, which must also agree."""
         labels = batch.pop("labels")
-        logits = self.model(**batch).float()
-        loss = torch.nn.functional.cross_entropy(
-            logits, labels, label_smoothing=float(self.hparams["label_smoothing"])
-        )
+        smoothing = float(self.hparams["label_smoothing"])
+        start, every = self.hparams["int8_from"], int(self.hparams["int8_every"])
+        if start is None or self.global_step < int(start) or self.global_step % every:
+            logits = self.model(**batch).float()
+            loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing)
+        else:
+            with torch.no_grad():
+                exact = self.model(**batch).float()
+            with fake_quant.rounding(self._layers):
+                logits = self.model(**batch).float()
+            loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing)
+            loss = loss + float(self.hparams["agreement"]) * fake_quant.agreement_loss(logits, exact)
         self.log("train_loss", loss, prog_bar=True, batch_size=len(labels))
         return loss
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,21 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "faultline",
 }
+_INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "hatch.color")
+_CLEAR = {"figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none"}
+THEMES: dict[str, dict[Any, Any]] = {
+    "print": {},
+    "light": _CLEAR,
+    "dark": {**_CLEAR, **dict.fromkeys(_INK, "#E6E8EA"), "grid.color": "#3A4048"},
+}
+FORMATS = ("png", "pdf")
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+}
+_theme: ContextVar[str] = ContextVar("theme", default="print")
+_formats: ContextVar[tuple[str, ...]] = ContextVar("formats", default=FORMATS)
 
 
 @contextmanager
@@ -35,13 +51,32 @@ def style() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
+        mpl.rcParams.update(THEMES[_theme.get()])
         yield
+
+
+@contextmanager
+def rendering(theme: str, formats: tuple[str, ...]) -> Iterator[None]:
+    """Inside it, :func:`style` and :func:`save` use another theme and write other formats.
+
+    Args:
+        theme: A key of :data:`THEMES`.
+        formats: Of png, pdf, svg.
+    """
+    before = _theme.set(theme), _formats.set(formats)
+    try:
+        yield
+    finally:
+        _theme.reset(before[0])
+        _formats.reset(before[1])
 
 
 def save(figure: Figure, folder: Path, stem: str, dpi: int = 150) -> list[Path]:
     """Write ``stem.png`` and ``stem.pdf`` without dates or versions in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    png, pdf = folder / f"{stem}.png", folder / f"{stem}.pdf"
-    figure.savefig(png, dpi=dpi, metadata={"Software": None})
-    figure.savefig(pdf, metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return [png, pdf]
+    written = []
+    for kind in _formats.get():
+        path = folder / f"{stem}.{kind}"
+        figure.savefig(path, dpi=dpi, metadata=_METADATA[kind])
+        written.append(path)
+    return written

@@ -30,6 +30,8 @@ class Outcome:
         computed: The number beside the printed one, None where there is none.
         detail: What it comes from, and why the status is what it is.
         backbone: Who produced it (``released`` for recomputation), empty without a number.
+        low: Lower end of the computed number's 95 % interval, None without one.
+        n: Cases behind the computed number, of ``total``.
     """
 
     claim: Claim
@@ -37,6 +39,10 @@ class Outcome:
     computed: float | None
     detail: str
     backbone: str = ""
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    total: int | None = None
 
     @property
     def unexpected(self) -> bool:
@@ -88,9 +94,9 @@ def _recompute(claim: Claim, rows: evidence.Rows) -> Outcome:
     found = rows.one(claim.evidence, claim)
     if claim.printed == UNDEFINED or found.value is None or claim.number is None:
         same = claim.printed == UNDEFINED and found.value is None
-        return Outcome(claim, "reproduced" if same else "differs", found.value, found.note, found.backbone)
+        return _with(found, claim, "reproduced" if same else "differs", found.note, found.backbone)
     status: Status = "reproduced" if claim.number.matches(found.value) else "differs"
-    return Outcome(claim, status, found.value, found.note, found.backbone)
+    return _with(found, claim, status, found.note, found.backbone)
 
 
 def _statement(claim: Claim, rows: evidence.Rows) -> Outcome:
@@ -118,8 +124,12 @@ def _rerun(claim: Claim, runs: Sequence[evidence.Rows]) -> Outcome:
         detail = f"{rows.run} on {','.join(sorted({f.dataset for f in found}))}"
         if len(found) > 1:
             detail += f": {len(found)} rows match, {min(values):.4g} to {max(values):.4g}"
-        return Outcome(claim, "reproduced" if same else "differs", values[0], detail, backbones)
+        return _with(found[0], claim, "reproduced" if same else "differs", detail, backbones)
     return Outcome(claim, "not_run", None, claim.note)
+
+
+def _with(found: evidence.Found, claim: Claim, status: Status, detail: str, backbone: str) -> Outcome:
+    return Outcome(claim, status, found.value, detail, backbone, found.low, found.high, found.n, found.total)
 
 
 def unexpected(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -174,6 +184,10 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "expected": list(claim.expected),
         "computed": outcome.computed,
         "backbone": outcome.backbone,
+        "low": outcome.low,
+        "high": outcome.high,
+        "n_scored": outcome.n,
+        "n_total": outcome.total,
         "detail": outcome.detail,
         "note": claim.note,
         "unexpected": outcome.unexpected,

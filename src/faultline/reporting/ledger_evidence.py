@@ -24,18 +24,27 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_SELECTOR = ("metric", "system", "dataset", "condition", "table")
+_SELECTOR = ("metric", "system", "dataset", "condition", "table", "experiment")
 _TRANSFORMS: Mapping[str, Callable[[float], float]] = {"abs": abs, "negate": operator.neg}
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A number of the results table: the column asked for, and where it comes from."""
+    """A number of the results table: the column asked for, and where it comes from.
+
+    Attributes:
+        low: Lower end of the row's interval, None where the column asked for has none.
+        n: Cases that gave the value, of ``total``.
+    """
 
     value: float | None
     note: str
     backbone: str
     dataset: str
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    total: int | None = None
 
 
 class Rows:
@@ -53,8 +62,9 @@ class Rows:
         """Rows that a selector picks.
 
         Args:
-            selector: ``metric`` and any of system, dataset, condition, table; ``column`` is value (default),
-                low, high or a count; ``transform`` is abs or negate. A list of data sets means any of them.
+            selector: ``metric`` and any of system, dataset, condition, table, experiment; ``column`` is value
+                (default), low, high or a count; ``transform`` is abs or negate. A list of data sets means any
+                of them.
             exact: Whether ``condition`` must be the row's whole condition, or only part of it.
         """
         column = selector.get("column", "value")
@@ -65,7 +75,10 @@ class Rows:
                 continue
             number = record[column]
             value = None if number is None or pd.isna(number) else change(float(number))
-            out.append(Found(value, str(record["note"]), str(record["backbone"]), str(record["dataset"])))
+            ends = _interval(record, selector, change) if column == "value" else (None, None)
+            counts = int(record["n_scored"]), int(record["n_total"])
+            named = str(record["note"]), str(record["backbone"]), str(record["dataset"])
+            out.append(Found(value, *named, *ends, *counts))
         return out
 
     def one(self, selector: Mapping[str, Any], claim: Claim) -> Found:
@@ -158,6 +171,16 @@ def _picks(selector: Mapping[str, Any], record: Mapping[str, Any], exact: bool) 
         elif str(record[key]) not in (selector[key] if isinstance(selector[key], list) else [selector[key]]):
             return False
     return True
+
+
+def _interval(
+    record: Mapping[str, Any], selector: Mapping[str, Any], change: Callable[[float], float]
+) -> tuple[float | None, float | None]:
+    """The row's interval; none under ``abs``, which may fold it."""
+    if pd.isna(record["low"]) or pd.isna(record["high"]) or selector.get("transform") == "abs":
+        return None, None
+    ends = sorted((change(float(record["low"])), change(float(record["high"]))))
+    return ends[0], ends[1]
 
 
 def _pairs(condition: str) -> set[str]:

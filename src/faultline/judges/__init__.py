@@ -1,0 +1,1 @@
+"""Language models that judge: requests with a schema, typed verdicts, nothing substituted."""
