@@ -1,4 +1,4 @@
-"""Figures of a run: one a table with intervals, what is drawn is what the table says, the same bytes again."""
+"""Figures of a run: one a table with intervals, as the table says, and the same bytes again."""
 
 from __future__ import annotations
 
