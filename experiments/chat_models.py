@@ -83,6 +83,13 @@ def estimate(spec: ChatSpec, paid: Price | None, calls: int, characters: float) 
     return f"pay: {low:.2f} to {high:.2f} USD ({tokens}; prices of {paid.as_of}), less what is cached"
 
 
+def judged_chars(spec: ChatSpec) -> int | None:
+    """Characters that a model's context holds beside its reply; None where the context is not known."""
+    if spec.num_ctx is None:
+        return None
+    return int((spec.num_ctx - spec.max_tokens) * CHARACTERS_A_TOKEN)
+
+
 def spent(made: ChatClient | None) -> Mapping[str, float | int]:
     """What this process paid, for the manifest."""
     if made is None:

@@ -14,17 +14,20 @@ from typing import Any
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.chat_models import uses_chat
 from experiments.composition import instantiate
 from experiments.models import identity
 from faultline.agents.hop_loop import HopLoop, hops_of
 from faultline.agents.trajectories import Outcome, load
 from faultline.attribution.diagnosis import Case, right
+from faultline.chat.client import ChatClient
 from faultline.codec import key_of
 from faultline.errors import ConfigError, Missing
 from faultline.faults.hops import HopFault, HopInjector, Injection
 from faultline.interventions.execute import Scene, execute, support
 from faultline.interventions.probe import Probe, ProbeResult, Probes
 from faultline.interventions.store import InterventionStore
+from faultline.policies.llm import Llm
 from faultline.policies.reader import Reader
 from faultline.records import Gold, LoadedCorpus, Stage, Task, Trajectory, describe
 from faultline.retrieval.environment import Environments
@@ -36,15 +39,17 @@ ASSERTED = ("false_premise", "stale")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Who runs, over what: the pool, the reader's trust and noise."""
+    """Who runs, over what: the pool, and the reader's trust and noise (None for a language model)."""
 
     pool: str
-    trust: float
-    noise: float
+    trust: float | None
+    noise: float | None
 
     @property
     def condition(self) -> str:
         """As in the results table."""
+        if self.trust is None or self.noise is None:
+            return f"pool={self.pool}"
         return f"pool={self.pool};noise={self.noise:g};trust={self.trust:g}"
 
 
@@ -82,6 +87,7 @@ class Population:
         environments: Clean environments over the setting's pool.
         setting: Who runs, over what.
         stores: Folder of the shared stores.
+        client: Of a language model that acts, None for the reader.
     """
 
     def __init__(
@@ -92,10 +98,11 @@ class Population:
         environments: Environments,
         setting: Setting,
         stores: Any,
+        client: ChatClient | None = None,
     ) -> None:
         self.cfg, self.corpus, self.tasks, self.setting = cfg, corpus, tuple(tasks), setting
         self.environments = environments
-        self.policy = policy_of(cfg, corpus, setting)
+        self.policy = policy_of(cfg, corpus, setting, client)
         self.agent: HopLoop = instantiate(cfg.agent)
         self.folder = stores / "fp" / _key(cfg, corpus, self.agent, setting)
         self._injectors: dict[HopFault, HopInjector] = {}
@@ -227,24 +234,39 @@ class Population:
 
 def settings(cfg: DictConfig) -> Iterator[Setting]:
     """Every pool, trust and noise."""
+    if uses_chat(cfg):
+        yield from (Setting(pool, None, None) for pool in cfg.fp.pools)
+        return
     for pool, noise, trust in product(cfg.fp.pools, cfg.fp.noise, _list(cfg.policy.trust)):
         yield Setting(pool, float(trust), float(noise))
 
 
-def faults(cfg: DictConfig, setting: Setting, trusts: Sequence[float]) -> Iterator[HopFault]:
+def highest(setting: Setting, every: Sequence[Setting]) -> bool:
+    """Whether no other setting has more trust; so for a language model, whose trust is its own."""
+    return setting.trust is None or setting.trust == max(s.trust for s in every if s.trust is not None)
+
+
+def faults(cfg: DictConfig, setting: Setting, every: Sequence[Setting]) -> Iterator[HopFault]:
     """The faults to inject in a setting; those that trust cannot change, at the highest trust only."""
     for name, scope in product(cfg.fp.faults, cfg.fp.scopes):
         if scope == "corpus" and name != "content":
             continue
-        if name in ASSERTED or setting.trust == max(trusts):
+        if name in ASSERTED or highest(setting, every):
             yield HopFault(name, scope, cfg.fp.span, cfg.seed)
 
 
-def policy_of(cfg: DictConfig, corpus: LoadedCorpus, setting: Setting) -> Reader:
-    """The reader of a setting."""
-    made = instantiate(cfg.policy, trust=setting.trust, noise=setting.noise, seed=cfg.seed)
-    reader: Reader = made.build(corpus)
-    return reader
+def policy_of(
+    cfg: DictConfig, corpus: LoadedCorpus, setting: Setting, client: ChatClient | None = None
+) -> Reader | Llm:
+    """The reader of a setting, or the language model behind a client."""
+    made: Reader | Llm = _settings_of(cfg, setting).build(corpus if client is None else client)
+    return made
+
+
+def _settings_of(cfg: DictConfig, setting: Setting) -> Any:
+    if setting.trust is None:
+        return instantiate(cfg.policy)
+    return instantiate(cfg.policy, trust=setting.trust, noise=setting.noise, seed=cfg.seed)
 
 
 def unusable(base: Trajectory, gold: Gold, depth: int) -> str:
@@ -274,7 +296,7 @@ def _key(cfg: DictConfig, corpus: LoadedCorpus, agent: HopLoop, setting: Setting
     retrieval = OmegaConf.to_container(cfg.retrieval, resolve=True)
     assert isinstance(retrieval, dict)
     retrieval["pool"] = setting.pool
-    policy = instantiate(cfg.policy, trust=setting.trust, noise=setting.noise, seed=cfg.seed)
+    policy = _settings_of(cfg, setting)
     return key_of(
         {
             "corpus": [corpus.name, corpus.version, corpus.digest],

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
 
-from experiments.chat_models import calls_of, client, estimate, price, spent
+from experiments.chat_models import client, estimate, judged_chars, price, spent
 from experiments.composition import instantiate
 from faultline.attribution import step_controls as controls
 from faultline.attribution.rerun_rows import Names
-from faultline.chat.budget import CHARACTERS_A_TOKEN
 from faultline.chat.client import ChatClient
 from faultline.chat.spec import ChatSpec
 from faultline.corpora.failure_logs import AGENTRX, WHO_AND_WHEN, FailureLog, agentrx_steps, who_and_when
@@ -142,7 +141,7 @@ def _ceiling_rows(names: Names, logs: Sequence[FailureLog], second: Mapping[str,
 def _verdicts(
     cfg: DictConfig, made: ChatClient, arm: Arm, logs: Sequence[FailureLog], advance: Any
 ) -> pd.DataFrame:
-    limit = cfg.fp.max_chars or _fits(made.spec)
+    limit = cfg.fp.max_chars or judged_chars(made.spec)
     found = []
     for log in logs:
         said = step_judge.judge(made, _shown(log, arm.gold), arm.protocol, max_chars=limit)
@@ -217,12 +216,4 @@ def _digest(cfg: DictConfig) -> str:
 
 def _client(cfg: DictConfig, context: RunContext) -> ChatClient:
     spec = _spec(cfg)
-    calls_of(cfg, spec)
     return client(cfg, spec, _digest(cfg), context.stores)
-
-
-def _fits(spec: ChatSpec) -> int | None:
-    """Characters that a model's context holds beside its reply; None where the context is not known."""
-    if spec.num_ctx is None:
-        return None
-    return int((spec.num_ctx - spec.max_tokens) * CHARACTERS_A_TOKEN)

@@ -17,6 +17,29 @@ STAGE_OF = {"early_termination": "answer_generation"}
 """What fails under a fault; ``retrieval`` under every other one."""
 
 
+CASE_COLUMNS = (
+    "setting",
+    "where",
+    "case",
+    "task",
+    "family",
+    "fault",
+    "scope",
+    "depth",
+    "strategy",
+    "stage",
+    "hops",
+    "base_hops",
+    "suffix",
+    "position",
+    "recovered",
+    "outcome",
+    "contaminated",
+    "placebo_flips",
+)
+"""Columns of the table of cases: what :func:`case_row` gives, with the setting and the cell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
     """What was injected, for scoring."""

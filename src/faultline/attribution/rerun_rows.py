@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 from faultline.attribution import localization as loc
 from faultline.results import Row
-from faultline.stats import Estimate, bootstrap, generator, holm, wilson
+from faultline.stats import Estimate, bootstrap, generator, holm, paired_difference, wilson
 
 OUTCOMES = ("resisted", "absorbed", "derailed")
 REFERENCE = "changepoint"
@@ -30,6 +30,7 @@ class Names:
     embedder: str
     resamples: int
     target: int
+    nli: str = ""
 
     def row(
         self,
@@ -49,7 +50,7 @@ class Names:
         known = value if isinstance(value, Estimate) else Estimate(value, None, None, n)
         why = note or ("undefined: no cases" if known.value is None else "")
         return Row(
-            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, "",
+            "fp", self.experiment, table, metric, system, self.dataset, condition, self.backbone, self.nli,
             self.embedder, needs_gold, known.value, known.low, known.high, unit, n + missing, n, missing, why,
         )  # fmt: skip
 
@@ -60,6 +61,14 @@ class Names:
             return wilson(int(data.sum()), len(data))
         rng = generator(self.experiment, *key)
         return bootstrap(data, rng, clusters=list(tasks), resamples=self.resamples)
+
+    def difference(self, first: Any, second: Any, tasks: Sequence[str], *key: object) -> Estimate:
+        """A paired difference of two rates over questions: Newcombe's for one case a question, else BCa."""
+        one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+        if len(set(tasks)) == len(tasks):
+            return paired_difference(one, two)
+        rng = generator(self.experiment, *key)
+        return bootstrap(one - two, rng, clusters=list(tasks), resamples=self.resamples)
 
 
 def selection_rows(
