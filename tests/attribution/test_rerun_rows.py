@@ -22,11 +22,11 @@ from faultline.attribution.rerun_rows import (
 from faultline.errors import ConfigError
 from faultline.faults.hops import HopFault
 from faultline.results import Row
+from faultline.stats import wilson
 from tests.attribution.failures import failures
 
 NAMES = Names("fp_test", "synthetic", "reader", "", 100, 200)
 FAULT = HopFault("content", span="hop_fact")
-from faultline.stats import wilson
 
 
 def tables(name: str = "order") -> tuple[pd.DataFrame, pd.DataFrame]:

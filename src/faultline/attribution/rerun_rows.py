@@ -57,7 +57,7 @@ class Names:
     def mean(self, values: Any, tasks: Sequence[str], *key: object) -> Estimate:
         """A mean with its interval over questions: Wilson for one case a question and 0/1, else BCa.
 
-        Where all cases are 0, or all are 1, no resample varies: then Wilson over the questions, not the cases.
+        Where all cases are 0, or all are 1, no resample varies: then Wilson over the questions.
         """
         data = np.asarray(values, dtype=np.float64)
         questions, seen = len(set(tasks)), set(np.unique(data))
