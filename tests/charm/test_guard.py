@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from faultline.charm.decide import CharmSettings, decide
-from faultline.charm.guard import Guard, GuardOptions
+from faultline.charm.guard import Guard, GuardOptions, calibrated
 from faultline.charm.guard_models import Models
 from faultline.charm.routing import RoutingSettings
 from faultline.charm.scoring import assemble, consensus_anchors, requests
 from faultline.charm.sfv import SfvSettings
 from faultline.charm.verdict import verdict_at
-from faultline.errors import DataError
+from faultline.errors import DataError, ModelError
 from faultline.records import Hit, Passage, Stage, Trajectory
 from tests.charm.cases import random_scores
 
@@ -256,3 +256,19 @@ def test_scores_agree_with_the_batch_within_a_hundred_thousandth():
     live = guard.scores()
     for name in ("top1", "consensus", "similarity_previous", "similarity_first", "similarity_mean"):
         np.testing.assert_allclose(getattr(live, name), getattr(whole, name), atol=1e-5)
+
+
+class Fitted:
+    settings = CharmSettings(sfv=SfvSettings(tau=0.5))
+
+    def __init__(self, nli, embedder="words"):
+        self.digests = {"nli": nli, "embedder": embedder}
+
+
+def test_fitted_thresholds_fit_their_models_only():
+    models = Models(Words(), Words())
+    assert calibrated(Fitted("words"), models).settings.sfv.tau == 0.5
+    assert calibrated(Fitted("wordsandmore"), models, GuardOptions(consensus_k=2)).consensus_k == 2
+    for wrong in (Fitted("other"), Fitted("words", "other"), Fitted("")):
+        with pytest.raises(ModelError, match="calibrate again"):
+            calibrated(wrong, models)

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import orjson
@@ -22,7 +22,7 @@ from faultline.charm.scores import StageScores
 from faultline.charm.scoring import CONFIDENCE, CONSENSUS, Requests, assemble, consensus_anchors, requests
 from faultline.charm.verdict import Evidence, Verdict, deciding_anchor, verdict_at
 from faultline.codec import decode, encode
-from faultline.errors import ConfigError, DataError
+from faultline.errors import ConfigError, DataError, ModelError
 from faultline.records import Stage, Trajectory
 
 
@@ -53,6 +53,44 @@ class GuardOptions:
         require_choice("guard.confidence", self.confidence, CONFIDENCE)
         if self.consensus_k < 1:
             raise ConfigError(f"guard.consensus_k={self.consensus_k}: must be at least 1")
+
+
+class Calibration(Protocol):
+    """Thresholds that were fitted, and what they were fitted for."""
+
+    @property
+    def settings(self) -> CharmSettings:
+        """The fitted options."""
+        ...
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Weight digests of the models whose scores they were fitted on: ``nli``, ``embedder``."""
+        ...
+
+
+def calibrated(
+    calibration: Calibration, models: Scoring, options: GuardOptions | None = None
+) -> GuardOptions:
+    """Options with fitted thresholds, for the models that they were fitted on and no others.
+
+    Args:
+        calibration: Of a calibration file.
+        models: What will score.
+        options: The other options.
+
+    Raises:
+        ModelError: Other models: thresholds do not carry over, so this is no warning.
+    """
+    for role, digest in calibration.digests.items():
+        here = models.digests.get(role, "")
+        known = min(len(here), len(digest))
+        if not known or here[:known] != digest[:known]:
+            raise ModelError(
+                f"calibration: fitted for {role} {digest[:12]}, but {here[:12] or 'nothing'} is loaded; load "
+                "that model, or calibrate again"
+            )
+    return replace(options or GuardOptions(), settings=calibration.settings)
 
 
 class Guard:
