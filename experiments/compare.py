@@ -77,12 +77,15 @@ def compare(given: argparse.Namespace, scratch: Path, terminal: Terminal) -> Pat
     _tell("configuration keys that differ", config, out / "config.csv", terminal)
     if given.baseline:
         _tell("the paper's numbers and ours", published(found), out / "published.csv", terminal)
-    _tell("metrics, value [95 % interval]", comparison.values(found), out / "values.csv", terminal)
+    every = comparison.values(found)
+    apart = every[every[[side.name for side in found]].nunique(axis=1) > 1] if len(found) > 1 else every
+    _tell("metrics that differ, value [95 % interval]", every, out / "values.csv", terminal, apart)
     if len(found) > 1 and set(config["key"]) <= {"seed"}:
         _tell("over repeats", comparison.repeats(found), out / "repeats.csv", terminal)
     pairs = _pairs(found, common=given.common, seed=given.seed)
     if len(pairs):
-        _tell(f"differences from {found[0].name}", pairs, out / "paired.csv", terminal)
+        title = f"differences from {found[0].name}"
+        _tell(title, pairs, out / "paired.csv", terminal, comparison.compact(pairs))
         with figure_style.style():
             figure_style.save(differences(pairs, found[0].name), out, "differences")
     for other in found[1:]:
@@ -131,16 +134,19 @@ def _pairs(found: Sequence[Side], *, common: bool, seed: int) -> pd.DataFrame:
     return comparison.corrected(every[["side", *(c for c in every.columns if c != "side")]])
 
 
-def _tell(title: str, table: pd.DataFrame, path: Path, terminal: Terminal) -> None:
-    """A table's first lines in the terminal, all of it in a file."""
+def _tell(
+    title: str, table: pd.DataFrame, path: Path, terminal: Terminal, shown: pd.DataFrame | None = None
+) -> None:
+    """A table's first lines in the terminal (or those of another one), all of it in a file."""
     table.to_csv(path, index=False)
-    if not len(table):
+    lines = table if shown is None else shown
+    if not len(lines):
         terminal.note(f"{title}: none")
         return
-    shown = table.head(SHOWN).map(lambda v: f"{v:.4g}" if isinstance(v, float) else "" if v is None else v)
-    terminal.table(f"{title} ({len(table):,})", shown)
-    if len(table) > SHOWN:
-        terminal.note(f"{len(table) - SHOWN:,} more lines in {path}")
+    plain = lines.head(SHOWN).map(lambda v: f"{v:.4g}" if isinstance(v, float) else "" if v is None else v)
+    terminal.table(f"{title} ({len(lines):,})", plain)
+    if len(lines) > SHOWN or len(lines) < len(table):
+        terminal.note(f"{len(table):,} lines in {path}")
 
 
 if __name__ == "__main__":

@@ -102,6 +102,28 @@ def corrected(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def compact(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of :func:`paired` for a person: difference with its interval, n, p, or why there is none."""
+    lines = []
+    for r in table.to_dict("records"):
+        tested = r["p"] is not None and not pd.isna(r["p"])
+        ends = "" if r["low"] is None or pd.isna(r["low"]) else f" [{r['low']:+.3f}, {r['high']:+.3f}]"
+        lines.append(
+            {
+                **({"side": r["side"]} if table.get("side") is not None else {}),
+                **{name: r[name] for name in GROUP},
+                "a": _plain(r["a"]),
+                "b": _plain(r["b"]),
+                "b - a [95 %]": f"{r['difference']:+.3f}{ends}" if tested else "",
+                "n": int(r["n"]),
+                "p": f"{r['p']:.2g}" if tested else "",
+                "Holm": f"{r['p_holm']:.2g}" if tested else "",
+                "note": r["note"] or "",
+            }
+        )
+    return pd.DataFrame(lines)
+
+
 def disagreements(a: Side, b: Side) -> pd.DataFrame:
     """The cases of which the two sides say different things."""
     if a.units is None or b.units is None:
@@ -194,6 +216,10 @@ def _tested(a: pd.DataFrame, b: pd.DataFrame, rng: np.random.Generator) -> dict[
     ends = {"low": estimate.low, "high": estimate.high}
     means = {"a": float(x.mean()), "b": float(y.mean())}
     return {**means, **ends, "difference": estimate.value, "test": test, "p": p, "note": ""}
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None or pd.isna(value) else f"{value:.3f}"
 
 
 def _shown(row: Mapping[Any, Any]) -> str:

@@ -77,7 +77,7 @@ def find(places: list[Path]) -> list[Path]:
         if not inside:
             why = "holds no .wandb file" if place.exists() else "does not exist"
             raise ConfigError(f"{place}: {why}; give a run directory, a wandb folder or a .wandb file")
-        found += [p for p in inside if p not in found]
+        found += [p for p in inside if p not in found and (p == place or "latest-run" not in p.parts)]
     return found
 
 
