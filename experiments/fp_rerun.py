@@ -34,6 +34,7 @@ from faultline.retrieval.environment import Environments
 
 OPTIONS = frozenset(
     {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "nli", "resamples"}
+    | {"chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 PLACEBOS = 3
 CHARACTERS_A_CALL = 4000
