@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,16 @@ from omegaconf import DictConfig
 from experiments import charm_measure, charm_summary, chat_models
 from experiments.charm_cost import cost_rows, payment
 from experiments.charm_outcomes import outcomes
-from experiments.charm_population import Study, cells, chosen, load_corpus, run_study, store_key
+from experiments.charm_population import (
+    Assignment,
+    Cell,
+    Study,
+    cells,
+    chosen,
+    load_corpus,
+    run_study,
+    store_key,
+)
 from experiments.charm_rows import Names
 from experiments.chat_models import uses_chat
 from experiments.composition import instantiate
@@ -27,6 +37,7 @@ from faultline.records import Trajectory, describe
 from faultline.reporting.run_context import Outcome, RunContext
 
 if TYPE_CHECKING:
+    from faultline.inference.banded import BandedScorer
     from faultline.inference.nli import NliScorer, PairScores
 
 VERSION = 2
@@ -68,9 +79,33 @@ def plan(cfg: DictConfig) -> list[str]:
     ]
 
 
-def run(cfg: DictConfig, context: RunContext) -> Outcome:
-    """Run the experiment."""
-    settings = settings_of(cfg)
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A study with the scores of the trajectories that are measured.
+
+    Attributes:
+        who: Which tasks are clean and which injected, by clean cell.
+        used: The trajectories, in the order of the scores.
+        names: What every row shares.
+        clock: Seconds at the start and after each step.
+    """
+
+    study: Study
+    who: dict[Cell, Assignment]
+    used: list[Trajectory]
+    scores: StageScores
+    names: Names
+    scorer: NliScorer | BandedScorer
+    judged: PairScores
+    clock: list[float]
+
+
+def score_study(cfg: DictConfig, context: RunContext) -> Scored:
+    """Run every task in every cell, and score what is measured; the stores make both cheap to repeat.
+
+    Raises:
+        DataError: No question is eligible.
+    """
     trainer = trainer_of(cfg.trainer)
     embedder = embedding_scorer(cfg.embedder, context.stores, trainer)
     clock = [time.perf_counter()]
@@ -90,7 +125,6 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     with context.tokens("NLI") as advance:
         judged = scorer.score(asked.pairs, advance)
     clock.append(time.perf_counter())
-    scores = assemble(used, asked, judged.probs, embeddings, cfg.charm.confidence)
     names = Names(
         experiment=context.experiment,
         dataset=study.corpus.name,
@@ -98,18 +132,26 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         nli=f"{scorer.name}@{scorer.digest}",
         embedder=f"{embedder.name}@{embedder.digest}",
     )
-    rows = charm_measure.measure(cfg, study, who, used, scores, settings, names) + cost_rows(
-        cfg, study, names
-    )
-    clock.append(time.perf_counter())
+    scores = assemble(used, asked, judged.probs, embeddings, cfg.charm.confidence)
+    return Scored(study, who, used, scores, names, scorer, judged, clock)
+
+
+def run(cfg: DictConfig, context: RunContext) -> Outcome:
+    """Run the experiment."""
+    settings = settings_of(cfg)
+    made = score_study(cfg, context)
+    study, used, scores, names = made.study, made.used, made.scores, made.names
+    rows = charm_measure.measure(cfg, study, made.who, used, scores, settings, names)
+    rows += cost_rows(cfg, study, names)
+    made.clock.append(time.perf_counter())
     return Outcome(
         rows=rows,
         tables={
             "signals": to_frame(scores, [t.id for t in used]),
             "outcomes": outcomes(used, study.corpus.gold),
         },
-        timings=_timings(clock, judged, scores),
-        manifest=_manifest(cfg, context, study, used, scorer),
+        timings=_timings(made.clock, made.judged, scores),
+        manifest=_manifest(cfg, context, study, used, made.scorer),
         trajectories=study.trajectories,
     )
 
@@ -143,7 +185,11 @@ def _timings(clock: list[float], judged: PairScores, scores: StageScores) -> dic
 
 
 def _manifest(
-    cfg: DictConfig, context: RunContext, study: Study, used: list[Trajectory], scorer: NliScorer
+    cfg: DictConfig,
+    context: RunContext,
+    study: Study,
+    used: list[Trajectory],
+    scorer: NliScorer | BandedScorer,
 ) -> dict[str, Any]:
     return {
         "data": {

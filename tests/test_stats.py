@@ -203,3 +203,38 @@ def test_generators_know_no_order_of_calls_and_no_global_state():
 def test_generators_look_uniform_across_tasks():
     draws = [generator(0, f"task-{i}", "trust", 1, 0).random() for i in range(2000)]
     assert scipy.stats.kstest(draws, "uniform").pvalue > 0.001
+
+
+def test_paired_difference_without_correlation_is_that_of_two_samples():
+    """With phi = 0 the paired interval is Newcombe's hybrid interval for independent samples."""
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    first = np.r_[np.ones(30), np.zeros(10)]
+    second = np.r_[np.ones(15), np.zeros(15), np.ones(5), np.zeros(5)]  # 15/30 and 5/10: no correlation
+    low, high = confint_proportions_2indep(30, 40, 20, 40, method="newcomb")
+    found = stats.paired_difference(first, second)
+    assert found.value == pytest.approx(0.25)
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_one_discordant_pair_is_no_evidence_and_unanimity_has_a_width():
+    one = np.r_[1, np.zeros(28)]
+    found = stats.paired_difference(one, np.zeros(29))
+    assert found.low < 0 < found.value
+    sure = stats.paired_difference(np.ones(20), np.zeros(20))
+    assert sure.value == 1
+    assert 0.6 < sure.low < 0.95
+    assert stats.paired_difference([], []).value is None
+
+
+def test_paired_difference_covers_and_is_antisymmetric():
+    rng = np.random.default_rng(5)
+    cells = np.array([0.5, 0.2, 0.05, 0.25])  # both, first only, second only, neither
+    hits = 0
+    for _ in range(400):
+        drawn = rng.choice(4, 40, p=cells)
+        first, second = np.isin(drawn, [0, 1]).astype(float), np.isin(drawn, [0, 2]).astype(float)
+        found, back = stats.paired_difference(first, second), stats.paired_difference(second, first)
+        assert (back.low, back.high) == pytest.approx((-found.high, -found.low))
+        hits += found.low <= 0.15 <= found.high
+    assert 0.92 <= hits / 400 <= 0.99

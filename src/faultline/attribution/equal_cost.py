@@ -37,8 +37,7 @@ def equal_cost_rows(names: Names, table: pd.DataFrame) -> Iterator[Row]:
                 )  # fmt: skip
                 continue
             best = str(affordable.index[-1])
-            gain = wide[best] - wide[system]
             tasks = [str(task) for _, task in wide.index]
-            value = names.mean(gain, tasks, "gain", name, where)
+            value = names.difference(wide[best], wide[system], tasks, "gain", name, where)
             note = f"{best} at {affordable.iloc[-1]:.0f} tokens against {costs[system]:.0f}"
             yield names.row("equal_cost", "gain", name, where, value, len(wide), needs_gold=True, note=note)
