@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from faultline.codec import key_of
 from faultline.corpora import splits
 from faultline.errors import ConfigError, Missing
 from faultline.faults.retrieval import RetrievalFault, SpanSwap
-from faultline.records import LoadedCorpus, Prepared, State, Task, Trajectory, describe
+from faultline.records import LoadedCorpus, Prepared, Task, Trajectory, describe
 from faultline.reporting.run_context import RunContext
 from faultline.retrieval.environment import Environments
 from faultline.stats import generator
@@ -121,7 +121,8 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     with context.progress("trajectories", len(tasks) * len(wanted)) as advance:
         for cell in wanted:
             store = AppendStore(context.stores / "trajectories" / f"{store_key(cfg, corpus, cell)}.jsonl")
-            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, store, advance, client)
+            base = outcomes.get(replace(cell, scope=None), {})
+            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, base, store, advance, client)
             used |= usage(store, (o.id for o in outcomes[cell].values() if not isinstance(o, Missing)))
             paths.append(store.path)
     return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)), used, client)
@@ -133,6 +134,7 @@ def _run_cell(
     tasks: Sequence[Task],
     environments: Environments,
     cell: Cell,
+    base: Mapping[str, Outcome],
     store: AppendStore,
     advance: Callable[[int], None],
     client: ChatClient | None,
@@ -146,7 +148,11 @@ def _run_cell(
         clean = environments.clean(task)
         if swap is None:
             return Prepared(clean)
-        query = policy.act("query", State(task)).text
+        # What the agent itself looks for first, and so will look for again in the injected run.
+        ran = base[task.id]
+        query = "" if isinstance(ran, Missing) else ran.stages[0].query
+        if not query:
+            return Missing.NOT_APPLICABLE
         return swap.prepare(task, clean, query, agent.top_k, cell.repeat)
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]

@@ -7,7 +7,7 @@ metrics, faults, the reader, and whatever declares ``needs_gold``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal, Protocol
 
@@ -332,10 +332,16 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean)."""
+    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean).
+
+    Attributes:
+        met: Whether the finished stages met the fault: an agent that chooses its own searches may pass it by.
+            None where it cannot be missed.
+    """
 
     environment: Environment
     certificate: Certificate | None = None
+    met: Callable[[tuple[Stage, ...]], bool] | None = None
 
 
 class Policy(Protocol):
