@@ -65,9 +65,11 @@ def lead(outcomes: Sequence[Outcome]) -> str:
     for kind, how in ways:
         checked = [o for o in outcomes if o.claim.kind == kind and o.status in CHECKED]
         hold = sum(o.status == "reproduced" for o in checked)
-        said.append(f"{len(checked):,} {how} ({hold:,} hold)")
+        if checked:
+            said.append(f"{len(checked):,} {how} ({hold:,} hold)")
     papers = len({o.claim.paper for o in outcomes})
-    return f"{len(outcomes):,} published numbers and sentences of {papers} papers: {', '.join(said)}."
+    ways_said = ", ".join(said) or "none checked yet"
+    return f"{len(outcomes):,} published numbers and sentences of {papers} papers: {ways_said}."
 
 
 def records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
