@@ -103,7 +103,7 @@ def test_same_scores_give_the_same_bits(seed):
 
 
 @pytest.mark.parametrize("anchor", ["both", "top1", "consensus"])
-@pytest.mark.parametrize("consensus", ["concat", "centroid_sentences"])
+@pytest.mark.parametrize("consensus", ["concat", "centroid_sentences", "others"])
 @pytest.mark.parametrize("sure", [(None,) * 5, (0.9, 0.5, None, 0.6, 0.99)])
 def test_observing_is_the_batch(anchor, consensus, sure):
     t, words = trajectory(sure), Words()
@@ -272,3 +272,8 @@ def test_fitted_thresholds_fit_their_models_only():
     for wrong in (Fitted("other"), Fitted("words", "other"), Fitted("")):
         with pytest.raises(ModelError, match="calibrate again"):
             calibrated(wrong, models)
+
+
+def test_the_first_passage_is_no_witness_for_itself():
+    (anchor,) = consensus_anchors([trajectory()], 2, "others")
+    assert anchor == f"{PASSAGES[1].rendered} {PASSAGES[2].rendered}"

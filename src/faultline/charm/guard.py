@@ -32,7 +32,7 @@ class GuardOptions:
 
     Attributes:
         settings: Thresholds and readings.
-        consensus: ``concat`` or ``centroid_sentences``.
+        consensus: ``concat``, ``centroid_sentences`` or ``others`` (see :func:`consensus_anchors`).
         consensus_k: Retrieved candidates in the consensus anchor.
         confidence: ``logprobs`` or ``stated``.
         states_confidence: Whether the backbone states confidences at all. None: as soon as one was seen, so
