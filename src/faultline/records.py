@@ -171,6 +171,7 @@ class Certificate:
         edits: The replacements.
         generator: Which generator made it, with its version.
         donor: Id of the example that lent the replacement, if one did.
+        search: What a search for the edit took and reached (candidates tried, cosine, rank), by name.
     """
 
     fault: str
@@ -181,6 +182,7 @@ class Certificate:
     edits: tuple[Edit, ...]
     generator: str
     donor: str | None = None
+    search: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +319,10 @@ class Retriever(Protocol):
         """The same pool with one passage (by id) replaced: the index itself is corrupted, this one is not."""
         ...
 
+    def added(self, passage: Passage) -> Retriever:
+        """The same pool with one passage more: a poisoned index, this one is not."""
+        ...
+
 
 class Environment(Protocol):
     """What an agent calls. Faults wrap it."""
@@ -332,10 +338,17 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean)."""
+    """A task ready to run.
+
+    Attributes:
+        environment: What the agent calls.
+        certificate: Of the fault in it, None if it is clean.
+        policy: Who acts in place of the run's policy, where the fault sits between a stage and the next.
+    """
 
     environment: Environment
     certificate: Certificate | None = None
+    policy: Policy | None = None
 
 
 class Policy(Protocol):

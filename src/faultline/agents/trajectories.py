@@ -62,7 +62,8 @@ def generate(
         if isinstance(prepared, Missing):
             return name, {"skipped": prepared}
         with metered() as used:
-            stages = agent.run(job.task, prepared.environment, policy, sample=job.sample)
+            acting = prepared.policy or policy
+            stages = agent.run(job.task, prepared.environment, acting, sample=job.sample)
         record: dict[str, Any] = {"trajectory": _finished(name, dataset, job, prepared, stages, policy)}
         return name, {**record, "usage": used[-1]} if used[-1].calls else record
 
