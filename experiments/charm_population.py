@@ -21,7 +21,7 @@ from faultline.chat.client import ChatClient
 from faultline.codec import key_of
 from faultline.corpora import splits
 from faultline.errors import ConfigError, Missing
-from faultline.faults.retrieval import RetrievalFault, SpanSwap
+from faultline.faults.site import FaultSettings, Site
 from faultline.records import LoadedCorpus, Prepared, Task, Trajectory, describe
 from faultline.reporting.run_context import RunContext
 from faultline.retrieval.environment import Environments
@@ -110,6 +110,7 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     corpus = load_corpus(cfg)
     tasks = chosen(corpus, cfg.limit, cfg.seed)
     own = chat_models.retrieval_embedder(cfg, context.stores)
+    attacker = embedder if own is None else (lambda: own)
     needs = {"embedder": own or embedder} if cfg.retrieval.needs_embedder else {}
     builder = instantiate(cfg.retrieval.index, **needs)
     environments = Environments(corpus, builder, cfg.retrieval.pool)
@@ -122,7 +123,9 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
         for cell in wanted:
             store = AppendStore(context.stores / "trajectories" / f"{store_key(cfg, corpus, cell)}.jsonl")
             base = outcomes.get(replace(cell, scope=None), {})
-            outcomes[cell] = _run_cell(cfg, corpus, tasks, environments, cell, base, store, advance, client)
+            outcomes[cell] = _run_cell(
+                cfg, corpus, tasks, environments, cell, base, store, advance, client, attacker
+            )
             used |= usage(store, (o.id for o in outcomes[cell].values() if not isinstance(o, Missing)))
             paths.append(store.path)
     return Study(corpus, tasks, outcomes, tuple(dict.fromkeys(paths)), used, client)
@@ -138,22 +141,23 @@ def _run_cell(
     store: AppendStore,
     advance: Callable[[int], None],
     client: ChatClient | None,
+    embedder: Callable[[], Any],
 ) -> dict[str, Outcome]:
     agent = instantiate(cfg.agent)
     policy = _policy(cfg, cell).build(corpus if client is None else client)
     condition = cell.condition(cfg.faults.name)
-    swap = None if cell.scope is None else SpanSwap(corpus, _fault(cfg, cell))
+    injector = None if cell.scope is None else fault_of(cfg, cell).build(corpus, embedder)
 
     def prepare(task: Task) -> Prepared | Missing:
         clean = environments.clean(task)
-        if swap is None:
+        if injector is None:
             return Prepared(clean)
         # What the agent itself looks for first, and so will look for again in the injected run.
         ran = base[task.id]
         query = "" if isinstance(ran, Missing) else ran.stages[0].query
         if not query:
             return Missing.NOT_APPLICABLE
-        return swap.prepare(task, clean, query, agent.top_k, cell.repeat)
+        return injector.inject(Site(task, clean, agent, policy, agent.top_k, cell.repeat, query))
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
     workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency
@@ -172,7 +176,9 @@ def _client(cfg: DictConfig, context: RunContext) -> ChatClient | None:
 
 def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
     """Everything that a trajectory of the cell depends on, and nothing else."""
+    fault = None if cell.scope is None else fault_of(cfg, cell)
     dense = bool(cfg.retrieval.needs_embedder) and "embedder" not in cfg.retrieval
+    dense = dense or getattr(fault, "needs_embedder", False)
     return key_of(
         {
             "corpus": [corpus.name, corpus.version, corpus.digest],
@@ -183,7 +189,7 @@ def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
             "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
             "policy": describe(_policy(cfg, cell)),
             "agent": describe(instantiate(cfg.agent)),
-            "fault": None if cell.scope is None else describe(_fault(cfg, cell)),
+            "fault": None if fault is None else describe(fault),
         },
         24,
     )
@@ -195,8 +201,9 @@ def _policy(cfg: DictConfig, cell: Cell) -> Any:
     return instantiate(cfg.policy, **axes)
 
 
-def _fault(cfg: DictConfig, cell: Cell) -> RetrievalFault:
-    fault: RetrievalFault = instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
+def fault_of(cfg: DictConfig, cell: Cell) -> FaultSettings:
+    """The fault's settings in a cell."""
+    fault: FaultSettings = instantiate(cfg.faults, scope=cell.scope, seed=cfg.seed)
     return fault
 
 

@@ -39,6 +39,7 @@ class Missing(StrEnum):
     NO_PASSAGE = "no_passage"
     NO_CHANGE = "no_change"
     NO_DONOR = "no_donor"
+    NOT_RETRIEVED = "not_retrieved"
     NOT_APPLICABLE = "not_applicable"
     NOT_RUN = "not_run"
     PLAN_TOO_LONG = "plan_too_long"

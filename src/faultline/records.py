@@ -171,6 +171,7 @@ class Certificate:
         edits: The replacements.
         generator: Which generator made it, with its version.
         donor: Id of the example that lent the replacement, if one did.
+        search: What a search for the edit took and reached (candidates tried, cosine, rank), by name.
     """
 
     fault: str
@@ -181,6 +182,7 @@ class Certificate:
     edits: tuple[Edit, ...]
     generator: str
     donor: str | None = None
+    search: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +319,10 @@ class Retriever(Protocol):
         """The same pool with one passage (by id) replaced: the index itself is corrupted, this one is not."""
         ...
 
+    def added(self, passage: Passage) -> Retriever:
+        """The same pool with one passage more: a poisoned index, this one is not."""
+        ...
+
 
 class Environment(Protocol):
     """What an agent calls. Faults wrap it."""
@@ -332,16 +338,17 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A task ready to run: its environment, and the certificate of the fault in it (None if it is clean).
+    """A task ready to run; without a certificate it is clean.
 
     Attributes:
-        met: Whether the finished stages met the fault: an agent that chooses its own searches may pass it by.
-            None where it cannot be missed.
+        policy: Who acts in place of the run's policy, where the fault sits between two stages.
+        met: Whether finished stages met the fault (a free agent may miss it); None if it cannot be missed.
     """
 
     environment: Environment
     certificate: Certificate | None = None
     met: Callable[[tuple[Stage, ...]], bool] | None = None
+    policy: Policy | None = None
 
 
 class Policy(Protocol):

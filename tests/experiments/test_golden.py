@@ -17,8 +17,8 @@ from faultline.store import AppendStore
 VERSIONS = {"Synthetic": 1, "Bm25": 1, "FiveStage": 1, "ReaderSettings": 2, "RetrievalFault": 1}
 GOLDEN = {
     "clean": "72726b66199bb89ed0011e91e9fa6d8afdbcff6f983a7bb4e6120b675f42a4c0",
-    "call": "c3371ee9bedd182b815a5b171d173914e365f6e3a56f76f2a44cd15a09b03aee",
-    "corpus": "654edad65262eb08f5d00506c8fd12ec83d94bffeb990d3bece3509d7f390101",
+    "call": "a14f21017d8116a245511b583352a96eb3fe3da20fb0abd8321fe84ce66dfc2e",
+    "corpus": "7f2b78cce68ba202bdc7798c139df81e1e0ad04cd346166181e896311620c02e",
 }
 
 

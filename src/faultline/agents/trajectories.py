@@ -62,7 +62,8 @@ def generate(
         if isinstance(prepared, Missing):
             return name, {"skipped": prepared}
         with metered() as used:
-            stages = agent.run(job.task, prepared.environment, policy, sample=job.sample)
+            acting = prepared.policy or policy
+            stages = agent.run(job.task, prepared.environment, acting, sample=job.sample)
         missed = prepared.met is not None and not prepared.met(stages)
         # A fault that the run never met changed nothing: no trajectory with that fault exists.
         record: dict[str, Any] = (

@@ -53,3 +53,47 @@ class CorpusFault:
     def hints(self, stage: int) -> tuple[Hint, ...]:
         """Those of the clean environment."""
         return self._inner.hints(stage)
+
+
+class PoisonedIndex:
+    """The index holds one passage more than the clean one: every retrieval may meet it.
+
+    Args:
+        inner: The clean environment, for its hints.
+        index: The clean index; it is not changed, so no other question's run meets the passage.
+        passage: The passage that is put in.
+    """
+
+    def __init__(self, inner: Environment, index: Retriever, passage: Passage) -> None:
+        self._inner = inner
+        self._index = index.added(passage)
+
+    def search(self, query: str, k: int, stage: int) -> tuple[Hit, ...]:
+        """Retrieve from the poisoned index."""
+        return self._index.search(query, k)
+
+    def hints(self, stage: int) -> tuple[Hint, ...]:
+        """Those of the clean environment."""
+        return self._inner.hints(stage)
+
+
+class CuedContext:
+    """One stage's context holds assertions beside what was retrieved.
+
+    Args:
+        inner: The clean environment.
+        stage: 1-based stage whose context they stand in.
+        cues: The assertions.
+    """
+
+    def __init__(self, inner: Environment, stage: int, cues: tuple[Hint, ...]) -> None:
+        self._inner, self._stage, self._cues = inner, stage, cues
+
+    def search(self, query: str, k: int, stage: int) -> tuple[Hit, ...]:
+        """Retrieve; the evidence is clean."""
+        return self._inner.search(query, k, stage)
+
+    def hints(self, stage: int) -> tuple[Hint, ...]:
+        """The cues at their stage, those of the clean environment everywhere."""
+        known = self._inner.hints(stage)
+        return (*known, *self._cues) if stage == self._stage else known

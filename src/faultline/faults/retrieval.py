@@ -6,6 +6,7 @@ replaced, whole words and every occurrence, by a value of the same kind from ano
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,11 +14,11 @@ from faultline.corpora.donors import Donors
 from faultline.corpora.spans import occurrences
 from faultline.errors import ConfigError, Missing
 from faultline.faults.environments import CallFault, CorpusFault
+from faultline.faults.site import Site, carried, forbidden
 from faultline.records import (
     Certificate,
     Edit,
-    Gold,
-    Hop,
+    Embedder,
     LoadedCorpus,
     Passage,
     Prepared,
@@ -55,6 +56,10 @@ class RetrievalFault:
         if self.scope not in ("call", "corpus"):
             raise ConfigError(f"faults.scope={self.scope}: choose call or corpus")
 
+    def build(self, corpus: LoadedCorpus, embedder: Callable[[], Embedder]) -> SpanSwap:
+        """What injects it; it needs no embedder."""
+        return SpanSwap(corpus, self)
+
 
 class SpanSwap:
     """Injects :class:`RetrievalFault` into the environments of one data set. Needs gold, to know the spans.
@@ -70,6 +75,10 @@ class SpanSwap:
         self.fault = fault
         self._corpus = corpus
         self._donors = Donors(corpus)
+
+    def inject(self, site: Site) -> Prepared | Missing:
+        """As :meth:`prepare`, at a site."""
+        return self.prepare(site.task, site.clean, site.first_query, site.top_k, site.sample)
 
     def prepare(
         self, task: Task, clean: PlainEnvironment, query: str, top_k: int, sample: int = 0
@@ -90,12 +99,12 @@ class SpanSwap:
         """
         hits = clean.search(query, top_k, STAGE)
         gold = self._corpus.gold[task.id]
-        hop = next((h for h in gold.hops if hits and _carries(h, hits[0].passage)), None)
+        hop = carried(gold, hits)
         if hop is None:
             return Missing.NO_SPAN
         original = hits[0].passage
         rng = generator(self.fault.seed, task.id, self.fault.name, STAGE, "donor", sample)
-        donor = self._donors.pick(hop.kind, hop.answer, self._forbidden(task, gold), task.id, rng)
+        donor = self._donors.pick(hop.kind, hop.answer, forbidden(self._corpus, task), task.id, rng)
         if donor is None:
             return Missing.NO_DONOR
         changed, edits = swap(original, hop.answer, donor.value)
@@ -121,11 +130,6 @@ class SpanSwap:
             generator=f"{self.fault.generator}@{self.fault.version}",
             donor=donor,
         )
-
-    def _forbidden(self, task: Task, gold: Gold) -> str:
-        """What must not name the donor: question, answers, and the question's own passages."""
-        own = (self._corpus.passages[i].rendered for i in self._corpus.pools[task.corpus_ref])
-        return " \n ".join((task.question, *gold.answers, *(hop.answer for hop in gold.hops), *own))
 
 
 def retrieved(passage: Passage, stages: tuple[Stage, ...]) -> bool:
@@ -158,10 +162,6 @@ def restore(passage: Passage, edits: tuple[Edit, ...]) -> Passage:
         fields[edit.where] = text[: edit.start] + edit.before + text[end:]
     sentences = tuple(fields[f"sentences[{i}]"] for i in range(len(passage.sentences)))
     return Passage(passage.id, fields["title"], sentences)
-
-
-def _carries(hop: Hop, passage: Passage) -> bool:
-    return hop.span is not None and hop.passage_id == passage.id
 
 
 def _replaced(text: str, value: str, replacement: str, where: str, edits: list[Edit]) -> str:

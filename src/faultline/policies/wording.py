@@ -65,3 +65,11 @@ def _ended(sentence: str) -> str:
 def _without_last_sentence(text: str) -> str:
     marker = text.rfind(" So the answer is ")
     return text[:marker] if marker >= 0 else text
+
+
+def stated_confidence(text: str) -> float:
+    """The confidence that the reader's words state: .5 ``possibly``, .7 ``probably``, .9 without a hedge."""
+    words = text.lower()
+    if " possibly " in words:
+        return 0.5
+    return 0.7 if " probably " in words else 0.9

@@ -53,6 +53,10 @@ class Bm25Index:
             tuple(passage if p.id == passage.id else p for p in self._passages), self._k1, self._b
         )
 
+    def added(self, passage: Passage) -> Bm25Index:
+        """A new index with one passage more."""
+        return Bm25Index((*self._passages, passage), self._k1, self._b)
+
     def _built(self) -> bm25s.BM25 | None:
         """The engine; None for a pool without any word, which bm25s cannot index."""
         if self._engine is None:

@@ -65,6 +65,10 @@ class DenseIndex:
         """A new index in which the passage with this id has another text (and another vector)."""
         return DenseIndex(self._family, tuple(passage if p.id == passage.id else p for p in self._passages))
 
+    def added(self, passage: Passage) -> DenseIndex:
+        """A new index with one passage more."""
+        return DenseIndex(self._family, (*self._passages, passage))
+
     def _built(self) -> faiss.IndexFlatIP:
         if self._engine is None:
             matrix = self._family.vectors([p.rendered for p in self._passages])
