@@ -111,7 +111,7 @@ def _same_shape(tree: AnswerTree, gold: Gold) -> bool:
 
 
 def _rates(sheet: Sheet, pairs: Sequence[Pair], name: str, same: Matcher) -> None:
-    """How often a hop is wrong after a wrong hop it depends on, and the answer after any wrong earlier hop."""
+    """How often a hop is wrong after a wrong one it depends on, and the answer after any wrong hop."""
     after: dict[bool, list[bool]] = {True: [], False: []}
     final: dict[bool, list[bool]] = {True: [], False: []}
     independent: list[bool] = []
