@@ -111,9 +111,7 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     tasks = chosen(corpus, cfg.limit, cfg.seed)
     own = chat_models.retrieval_embedder(cfg, context.stores)
     attacker = embedder if own is None else (lambda: own)
-    needs = {"embedder": own or embedder} if cfg.retrieval.needs_embedder else {}
-    builder = instantiate(cfg.retrieval.index, **needs)
-    environments = Environments(corpus, builder, cfg.retrieval.pool)
+    environments = environments_of(cfg, corpus, attacker)
     outcomes: dict[Cell, dict[str, Outcome]] = {}
     paths = []
     wanted = cells(cfg)
@@ -144,7 +142,7 @@ def _run_cell(
     embedder: Callable[[], Any],
 ) -> dict[str, Outcome]:
     agent = instantiate(cfg.agent)
-    policy = _policy(cfg, cell).build(corpus if client is None else client)
+    policy = policy_of(cfg, cell).build(corpus if client is None else client)
     condition = cell.condition(cfg.faults.name)
     injector = None if cell.scope is None else fault_of(cfg, cell).build(corpus, embedder)
 
@@ -164,6 +162,12 @@ def _run_cell(
     generate(store, jobs, agent, policy, corpus.name, advance, workers)
     found = load(store, [job.id_in(corpus.name) for job in jobs])
     return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
+
+
+def environments_of(cfg: DictConfig, corpus: LoadedCorpus, embedder: Callable[[], Any]) -> Environments:
+    """The clean environments of a data set."""
+    needs = {"embedder": embedder} if cfg.retrieval.needs_embedder else {}
+    return Environments(corpus, instantiate(cfg.retrieval.index, **needs), cfg.retrieval.pool)
 
 
 def _client(cfg: DictConfig, context: RunContext) -> ChatClient | None:
@@ -187,7 +191,7 @@ def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
                 get_object(cfg.retrieval.index._target_).version,
             ],
             "embedder": [identity(cfg.embedder), str(cfg.trainer.precision)] if dense else None,
-            "policy": describe(_policy(cfg, cell)),
+            "policy": describe(policy_of(cfg, cell)),
             "agent": describe(instantiate(cfg.agent)),
             "fault": None if fault is None else describe(fault),
         },
@@ -195,7 +199,7 @@ def store_key(cfg: DictConfig, corpus: LoadedCorpus, cell: Cell) -> str:
     )
 
 
-def _policy(cfg: DictConfig, cell: Cell) -> Any:
+def policy_of(cfg: DictConfig, cell: Cell) -> Any:
     """The policy's settings in a cell; ``build(corpus)`` makes the policy."""
     axes = {} if cell.trust is None else {"trust": cell.trust, "seed": cfg.seed}
     return instantiate(cfg.policy, **axes)

@@ -1,0 +1,1 @@
+"""What is done about a flag, as real re-execution (paper 1, section V)."""
