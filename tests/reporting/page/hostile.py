@@ -71,6 +71,11 @@ def build(root: Path, count: int) -> Path:
         {"trajectory_id": t.id, "correct": False, "answers": orjson.dumps(HOSTILE).decode()} for t in made
     ]
     pd.DataFrame(outcomes).to_parquet(home / "outcomes.parquet")
+    chain = [
+        {"trajectory_id": made[1].id, "position": n, "from": text(n), "to": text(n + 1), "text": text(n + 2)}
+        for n in (1, 0)
+    ]
+    pd.DataFrame(chain).assign(note=None, raw=text(3)).to_parquet(home / "envelopes.parquet")
     manifest = {"stores": ["trajectories/hostile.jsonl"], "note": HOSTILE, "cost": {"usd": 0.0, "calls": 0}}
     (home / "manifest.json").write_bytes(orjson.dumps(manifest))
     (home / "config.yaml").write_text(f"experiment: charm_eval\nnote: {orjson.dumps(text(1)).decode()}\n")

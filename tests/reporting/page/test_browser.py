@@ -123,6 +123,16 @@ def test_trajectories_are_filtered_and_opened(opened):
     assert hostile.text(1989) in page.text_content("#t-detail blockquote")
 
 
+def test_the_envelopes_of_a_review_chain_are_shown_in_order(opened):
+    page = opened.page
+    page.fill("#t-search", f"{hostile.text(0)}/1")
+    opened.until(lambda: not opened.shown().startswith("2,000 of"))
+    page.click(".t-row >> nth=0")
+    opened.titled("1:")
+    said = page.eval_on_selector_all("#t-detail .chain blockquote", "nodes => nodes.map(n => n.textContent)")
+    assert said == [hostile.text(2), hostile.text(3)]
+
+
 def test_two_thousand_stay_fluid(opened):
     page = opened.page
     rows = page.evaluate("document.querySelectorAll('.t-row').length")

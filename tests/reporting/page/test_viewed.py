@@ -35,6 +35,8 @@ def test_views_of_a_run_without_signals(tmp_path):
     assert {v["caught"] for v in found} == {"clean", "not diagnosed"}
     assert found[1]["outcome"] == "wrong"
     assert found[1]["accepted"] == list(hostile.HOSTILE)
+    assert [e["from"] for e in found[1]["envelopes"]] == [hostile.text(0), hostile.text(1)]
+    assert found[0]["envelopes"] == []
     passage = found[1]["stages"][0]["hits"][0]
     assert passage["changed"]
     assert ["out", "Paris"] in passage["text"]

@@ -88,6 +88,7 @@ class _Judged:
         outcomes = run.table("outcomes")
         records = [] if outcomes is None else _plain(outcomes)
         self.outcomes = {str(r["trajectory_id"]): r for r in records}
+        self.envelopes = _envelopes(run.table("envelopes"))
         if table is not None and settings is not None:
             self.scores, ids = from_frame(table)
             self.verdicts = decide(self.scores, settings)
@@ -182,9 +183,25 @@ def _view(run: SavedRun, t: Trajectory, setting: str, judged: _Judged, said: _Sa
         "certificate": _certificate(certificate),
         "stages": [{**_stage(t, s), **signals[s]} for s in range(len(t.stages))],
         "said": said.said.get((setting, t.id), []),
+        "envelopes": judged.envelopes.get(t.id, []),
         "case": {k: v for k, v in case.items() if k not in ("case", "task", "setting", "where")},
         **(judged.verdict(t) if judged.known else {"caught": _named(case, said, setting, t)}),
     }
+
+
+def _envelopes(table: pd.DataFrame | None) -> dict[str, list[Record]]:
+    """Envelopes of review chains by trajectory, in their order.
+
+    A run writes them as ``envelopes.parquet``: ``trajectory_id``, ``position``, ``from``, ``to``, ``text``,
+    ``note`` (a cache hit, say) and ``raw``, the envelope as it was sent.
+    """
+    found: dict[str, list[Record]] = {}
+    if table is None:
+        return found
+    for record in _plain(table.sort_values(["trajectory_id", "position"], kind="stable")):
+        kept = {name: record.get(name) for name in ("from", "to", "text", "note", "raw")}
+        found.setdefault(str(record["trajectory_id"]), []).append(kept)
+    return found
 
 
 def _stage(t: Trajectory, index: int) -> Record:
