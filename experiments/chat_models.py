@@ -45,13 +45,18 @@ def client(cfg: DictConfig, spec: ChatSpec, digest: str, stores: Path) -> ChatCl
         digest: sha256 of local weights.
         stores: Where the cache is.
     """
-    from faultline.chat.backends import LangChainBackend
+    from faultline.chat.backends import Backend, LangChainBackend
     from faultline.chat.local import start
+    from faultline.chat.scripted import ScriptedBackend
 
     calls = calls_of(cfg, spec)
     budget = Budget(cfg.budget.usd, cfg.budget.calls, price(cfg, spec), spec.max_tokens)
     cached = CachePolicy(ReplyCache(stores / FILE, float(cfg.cache_max_mb)), str(cfg.cache))
-    backend = LangChainBackend(spec, calls, start(spec) if spec.provider == "local" else "")
+    backend: Backend
+    if spec.provider == "scripted":
+        backend = ScriptedBackend()
+    else:
+        backend = LangChainBackend(spec, calls, start(spec) if spec.provider == "local" else "")
     return ChatClient(spec, backend, digest, calls, cached, budget)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from faultline.errors import ConfigError, ModelError
 
-PROVIDERS = ("openai", "openai_compatible", "anthropic", "ollama", "local")
+PROVIDERS = ("openai", "openai_compatible", "anthropic", "ollama", "local", "scripted")
 STRUCTURED = ("native", "prompt")
 
 
@@ -18,7 +18,8 @@ class ChatSpec:
     """A chat model as ``conf/chat`` names it.
 
     Attributes:
-        provider: One of :data:`PROVIDERS`; ``local`` is a server that we start in the process.
+        provider: One of :data:`PROVIDERS`; ``local`` is a server that we start in the process,
+            ``scripted`` is no model.
         model: The provider's name of it, with its date where it has one.
         base_url: Server; empty for the provider's own, required for ``openai_compatible``.
         key_env: Environment variable that holds the key; empty where none is needed.
