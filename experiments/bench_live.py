@@ -32,10 +32,7 @@ from faultline.reporting.run_context import Outcome, RunContext
 from faultline.stats import Estimate
 
 VERSION = 1
-OPTIONS = frozenset(
-    {"limit", "seed", "corpora", "retrieval", "agent", "nli", "embedder", "charm", "bench"}
-    | {"bench.open", "bench.warm_up", "bench.rounds"}
-)
+OPTIONS = frozenset({"limit", "seed", "corpora", "retrieval", "agent", "nli", "embedder", "charm", "bench"})
 PAPER_MS = 215.0
 """LO/s of the paper's full row (Table IV), on an A100."""
 
@@ -112,14 +109,13 @@ def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _models(cfg: DictConfig) -> tuple[Models, Models]:
     """Scorers without a score cache, in fp32 and with int8 linear layers in the verifier."""
-    from faultline.grounding.quantised import dynamic_int8
     from faultline.inference.checkpoints import load_classifier, load_embedder
     from faultline.inference.embed import EmbeddingScorer
     from faultline.inference.nli import NliScorer
 
     loaded = load_classifier(resolved(cfg.nli))
     embedder = EmbeddingScorer(load_embedder(resolved(cfg.embedder)))
-    fast = NliScorer(replace(loaded, model=dynamic_int8(loaded.model)))
+    fast = NliScorer(loaded, precision="int8")
     return Models(NliScorer(loaded), embedder), Models(fast, embedder)
 
 

@@ -26,7 +26,7 @@ from faultline.traces.reading import read
 from faultline.traces.steps import Traces
 
 VERSION = 1
-OPTIONS = frozenset({"limit", "nli", "embedder", "charm", "resamples", "seed", "traces", "traces.path"})
+OPTIONS = frozenset({"limit", "nli", "embedder", "charm", "resamples", "seed", "traces"})
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:

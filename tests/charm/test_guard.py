@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from faultline.charm.calibration_file import Calibration, Fitted, save
 from faultline.charm.decide import CharmSettings, decide
 from faultline.charm.guard import Guard, GuardOptions, calibrated
 from faultline.charm.guard_models import Models
@@ -258,20 +259,24 @@ def test_scores_agree_with_the_batch_within_a_hundred_thousandth():
         np.testing.assert_allclose(getattr(live, name), getattr(whole, name), atol=1e-5)
 
 
-class Fitted:
-    settings = CharmSettings(sfv=SfvSettings(tau=0.5))
+def fitted_file(path, nli="a" * 64, embedder="b" * 64):
+    origin = Fitted(("d",), "train", ("c" * 64,), ("x",), 1, 1, "n", nli, "e", embedder, "reader", "f1")
+    save(Calibration.of(CharmSettings(sfv=SfvSettings(tau=0.5)), origin), path)
+    return path
 
-    def __init__(self, nli, embedder="words"):
-        self.digests = {"nli": nli, "embedder": embedder}
 
-
-def test_fitted_thresholds_fit_their_models_only():
-    models = Models(Words(), Words())
-    assert calibrated(Fitted("words"), models).settings.sfv.tau == 0.5
-    assert calibrated(Fitted("wordsandmore"), models, GuardOptions(consensus_k=2)).consensus_k == 2
-    for wrong in (Fitted("other"), Fitted("words", "other"), Fitted("")):
-        with pytest.raises(ModelError, match="calibrate again"):
-            calibrated(wrong, models)
+def test_fitted_thresholds_fit_their_models_only(tmp_path):
+    verifier, embedder = Words(), Words()
+    verifier.digest, embedder.digest = "a" * 12, "b" * 12
+    models = Models(verifier, embedder)
+    base = GuardOptions(CharmSettings(routing=RoutingSettings(gate=0.3)), consensus_k=2)
+    got = calibrated(fitted_file(tmp_path / "good.json"), models, base)
+    assert (got.settings.sfv.tau, got.settings.routing.gate, got.consensus_k) == (0.5, 0.3, 2)
+    for wrong in ({"nli": "d" * 64}, {"embedder": "d" * 64}):
+        with pytest.raises(ModelError, match="charm_calibrate"):
+            calibrated(fitted_file(tmp_path / "wrong.json", **wrong), models)
+    with pytest.raises(DataError, match="cannot be read"):
+        calibrated(tmp_path / "none.json", models)
 
 
 def test_the_first_passage_is_no_witness_for_itself():

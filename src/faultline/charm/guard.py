@@ -9,11 +9,13 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 
+from faultline.charm.calibration_file import load
 from faultline.charm.csct import csct_signal
 from faultline.charm.decide import CharmSettings
 from faultline.charm.guard_models import Pair, Scoring, embedded
@@ -22,7 +24,7 @@ from faultline.charm.scores import StageScores
 from faultline.charm.scoring import CONFIDENCE, CONSENSUS, Requests, assemble, consensus_anchors, requests
 from faultline.charm.verdict import Evidence, Verdict, deciding_anchor, verdict_at
 from faultline.codec import decode, encode
-from faultline.errors import ConfigError, DataError, ModelError
+from faultline.errors import ConfigError, DataError
 from faultline.records import Stage, Trajectory
 
 
@@ -55,42 +57,22 @@ class GuardOptions:
             raise ConfigError(f"guard.consensus_k={self.consensus_k}: must be at least 1")
 
 
-class Calibration(Protocol):
-    """Thresholds that were fitted, and what they were fitted for."""
-
-    @property
-    def settings(self) -> CharmSettings:
-        """The fitted options."""
-        ...
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """Weight digests of the models whose scores they were fitted on: ``nli``, ``embedder``."""
-        ...
-
-
-def calibrated(
-    calibration: Calibration, models: Scoring, options: GuardOptions | None = None
-) -> GuardOptions:
-    """Options with fitted thresholds, for the models that they were fitted on and no others.
+def calibrated(path: str | Path, models: Scoring, options: GuardOptions | None = None) -> GuardOptions:
+    """Options with the thresholds of a calibration file, for the models that they were fitted on.
 
     Args:
-        calibration: Of a calibration file.
+        path: Of a file that :func:`faultline.charm.calibration_file.save` wrote.
         models: What will score.
-        options: The other options.
+        options: The other options; routing and profiles stay theirs.
 
     Raises:
-        ModelError: Other models: thresholds do not carry over, so this is no warning.
+        DataError: The file is absent, broken, edited, or not fitted on train files.
+        ModelError: Fitted for other models: thresholds do not carry over, so this is no warning.
     """
-    for role, digest in calibration.digests.items():
-        here = models.digests.get(role, "")
-        known = min(len(here), len(digest))
-        if not known or here[:known] != digest[:known]:
-            raise ModelError(
-                f"calibration: fitted for {role} {digest[:12]}, but {here[:12] or 'nothing'} is loaded; load "
-                "that model, or calibrate again"
-            )
-    return replace(options or GuardOptions(), settings=calibration.settings)
+    base = options or GuardOptions()
+    digests = models.digests
+    fitted = load(Path(path), nli_sha256=digests["nli"], embedder_sha256=digests["embedder"])
+    return replace(base, settings=fitted.settings(base.settings))
 
 
 class Guard:
