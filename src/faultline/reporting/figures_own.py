@@ -36,12 +36,10 @@ def judge_spread(rows: pd.DataFrame) -> Figure:
     judges = list(dict.fromkeys(total["system"]))
     for i, judge in enumerate(judges):
         own = total[total["system"].eq(judge)].set_index("condition")["value"].astype(float)
-        at = [
-            kpis.index(c.split(";")[0].removeprefix("kpi=")) + (i - len(judges) / 2 + 0.5) * 0.1
-            for c in own.index
-        ]
+        places = [kpis.index(c.split(";")[0].removeprefix("kpi=")) for c in own.index]
+        shifted = np.array(places, dtype=np.float64) + (i - len(judges) / 2 + 0.5) * 0.1
         mark, colour = MARKS[i % len(MARKS)]
-        axes.plot(at, own.to_numpy(), mark, color=colour, label=judge, markersize=6)
+        axes.plot(shifted, own.to_numpy(), mark, color=colour, label=judge, markersize=6)
     axes.axhline(0, color=GREY, linewidth=1, linestyle="--")
     axes.set_xticks(range(len(kpis)), kpis)
     axes.set_ylabel("mean change, front to third stage")
@@ -69,8 +67,10 @@ def time_by_step(runs: Mapping[str, Mapping[str, float]]) -> Figure:
     left = np.zeros(len(timed))
     for i, step in enumerate(steps):
         width = np.array([parts.get(step, 0.0) for parts in timed.values()])
-        style = {"color": colours[i % len(colours)], "hatch": HATCHES[i % len(HATCHES)]}
-        axes.barh(range(len(timed)), width, left=left, label=step, edgecolor="white", **style)
+        colour, hatch = colours[i % len(colours)], HATCHES[i % len(HATCHES)]
+        axes.barh(
+            range(len(timed)), width, left=left, label=step, edgecolor="white", color=colour, hatch=hatch
+        )
         left += width
     axes.set_yticks(range(len(timed)), list(timed))
     axes.invert_yaxis()
