@@ -87,6 +87,7 @@ def report(given: argparse.Namespace, scratch: Path, terminal: Terminal) -> Path
         costs=parts.costs(runs),
         times=parts.times(runs),
         warnings=[*warnings, *told],
+        figures=[] if given.no_figures else parts.own_figures(root, out),
     )
     with terminal.progress("trajectories", sum(shown.values())) as advance:
         written = write.write(page, _views(runs, shown), out, advance)

@@ -115,6 +115,14 @@ def papers(
     return parts, told
 
 
+def own_figures(root: Path, out: Path) -> list[Figure]:
+    """Figures that no paper has; none where there is nothing to draw."""
+    try:
+        return _paper_figures("own", root, out)
+    except FaultlineError:
+        return []
+
+
 def paper_of(run: SavedRun) -> str:
     """The paper that a run belongs to: what its rows say."""
     named = run.results["paper"]

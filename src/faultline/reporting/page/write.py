@@ -80,6 +80,7 @@ class Page:
     costs: Sequence[Record]
     times: Sequence[tuple[str, float]]
     warnings: Sequence[str] = field(default=())
+    figures: Sequence[Figure] = field(default=())
 
 
 def prepared(out: Path) -> Path:
@@ -182,6 +183,7 @@ def _html(page: Page, trajectories: int) -> str:
         trajectories=trajectories,
         times=times,
         costs=page.costs,
+        figures=page.figures,
         runs=page.runs,
     )
 
