@@ -1,4 +1,4 @@
-"""The reply cache: ``python -m experiments.cache stats|prune|verify [--runs-dir runs]``."""
+"""Caches of a runs folder: ``python -m experiments.cache stats|prune|verify [--scores] [--runs-dir DIR]``."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ import pandas as pd
 
 from faultline.chat.reply_cache import FILE, ReplyCache
 from faultline.errors import FaultlineError, StoreError
+from faultline.inference.cache import FILE as SCORES
+from faultline.inference.cache import ScoreCache
 from faultline.reporting.console import Terminal
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The console entry point; returns the exit status (1 if ``verify`` finds damage)."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.cache", description="Cached chat replies.")
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.cache", description="Cached chat replies and model scores."
+    )
     parser.add_argument("verb", choices=("stats", "prune", "verify"))
     parser.add_argument("--runs-dir", default="runs", help="the runs folder that holds the cache")
-    parser.add_argument("--max-mb", type=float, help="prune: least recently used entries over this size go")
-    parser.add_argument("--unused-days", type=float, help="prune: entries not used for so long go")
-    parser.add_argument("--model", help="prune: every entry of a model goes")
+    parser.add_argument("--scores", action="store_true", help="the score cache instead of the reply cache")
+    parser.add_argument("--max-mb", type=float, help="prune: the oldest entries over this size go")
+    parser.add_argument(
+        "--unused-days", type=float, help="prune: entries not used (scores: written) for so long go"
+    )
+    parser.add_argument("--model", help="prune: every entry of a model goes (scores: by its weight digest)")
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
     try:
-        return _run(given, terminal)
+        return _scores(given, terminal) if given.scores else _run(given, terminal)
     except FaultlineError as error:
         terminal.error(str(error))
         return 2
@@ -49,15 +56,51 @@ def _run(given: argparse.Namespace, terminal: Terminal) -> int:
             terminal.print(problem)
         terminal.print(f"{cache.stats().entries} replies, {len(problems)} damaged")
         return 1 if problems else 0
-    if given.max_mb is None and given.unused_days is None and given.model is None:
-        raise StoreError("prune: give --max-mb, --unused-days or --model")
-    deleted = cache.prune(
-        None if given.max_mb is None else int(given.max_mb * 1e6),
-        None if given.unused_days is None else given.unused_days * 86_400,
-        given.model,
-    )
+    deleted = cache.prune(*_limits(given))
     terminal.print(f"{deleted} replies deleted, {cache.stats().entries} left")
     return 0
+
+
+def _scores(given: argparse.Namespace, terminal: Terminal) -> int:
+    path = Path(given.runs_dir) / "stores" / SCORES
+    if not path.exists():
+        raise StoreError(f"{path}: there is no score cache; give --runs-dir")
+    cache = ScoreCache(path)
+    if given.verb == "stats":
+        found = cache.stats()
+        lines = [
+            {"model": m, "scores": n, "MB": round(size / 1e6, 2)} for m, (n, size) in found.by_model.items()
+        ]
+        lines.append({"model": "all", "scores": found.entries, "MB": round(found.bytes / 1e6, 2)})
+        terminal.table(str(path), pd.DataFrame(lines))
+        return 0
+    if given.verb == "verify":
+        problems = cache.verify()
+        for problem in problems:
+            terminal.print(problem)
+        terminal.print(f"{cache.stats().entries} scores, {len(problems)} damaged (dropped when next read)")
+        return 1 if problems else 0
+    deleted = cache.prune(*_limits(given))
+    cache.compact()
+    terminal.print(f"{deleted} scores deleted, {cache.stats().entries} left")
+    return 0
+
+
+def _limits(given: argparse.Namespace) -> tuple[int | None, float | None, str | None]:
+    """Bytes, seconds and model that ``prune`` was given.
+
+    Raises:
+        StoreError: None of them, or one below zero.
+    """
+    if given.max_mb is None and given.unused_days is None and not given.model:
+        raise StoreError("prune: give --max-mb, --unused-days or --model")
+    if min(given.max_mb or 0, given.unused_days or 0) < 0:
+        raise StoreError("prune: --max-mb and --unused-days must be at least 0")
+    return (
+        None if given.max_mb is None else int(given.max_mb * 1e6),
+        None if given.unused_days is None else given.unused_days * 86_400,
+        given.model or None,
+    )
 
 
 if __name__ == "__main__":

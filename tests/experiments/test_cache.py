@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.cache import main
 from faultline.chat.messages import Message, Reply, Request
 from faultline.chat.reply_cache import FILE, KEY_LENGTH, ReplyCache
 from faultline.codec import key_of
+from faultline.inference.cache import ScoreCache, namespace
 
 
 @pytest.fixture
@@ -41,3 +43,25 @@ def test_verify_finds_damage(runs: Path) -> None:
 def test_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stats", "--runs-dir", str(tmp_path)]) == 2
     assert "no reply cache" in capsys.readouterr().err
+
+
+def test_the_score_cache_has_the_same_verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--scores", "--runs-dir", str(tmp_path)]
+    assert main(["stats", *place]) == 2
+    assert "no score cache" in capsys.readouterr().err
+    cache = ScoreCache(tmp_path / "stores" / "scores.sqlite")
+    for digest in "ab":
+        space = namespace("nli", digest * 64, "fp32@cpu", "p" * 64)
+        cache.put_many(space, {f"k{n}": np.ones(3, np.float32) for n in range(2)})
+    assert main(["stats", *place]) == 0
+    assert "nli/aaaaaaaaaaaa/fp32@cpu" in capsys.readouterr().out
+    assert main(["verify", *place]) == 0
+    assert main(["prune", *place]) == 2
+    assert main(["prune", *place, "--max-mb", "-1"]) == 2
+    capsys.readouterr()
+    assert main(["prune", *place, "--model", "aaa"]) == 0
+    assert "2 scores deleted, 2 left" in capsys.readouterr().out
+    with sqlite3.connect(cache.path) as connection:
+        connection.execute("UPDATE scores SET value = X'00' WHERE key = 'k1'")
+    assert main(["verify", *place]) == 1
+    assert "1 damaged" in capsys.readouterr().out

@@ -46,6 +46,7 @@ class Forward:
         precision: One of :data:`PRECISIONS`.
         device: Where :meth:`place` puts the model.
         reruns: Rows that had to be computed again in fp32 so far.
+        splits: Batches that were too large for the device and were computed in halves so far.
     """
 
     core: torch.nn.Module
@@ -55,6 +56,7 @@ class Forward:
     precision: Precision
     device: torch.device
     reruns: int = field(default=0)
+    splits: int = field(default=0)
 
     @property
     def where(self) -> str:
@@ -84,13 +86,14 @@ class Forward:
             ModelError: A row is not finite even in fp32, or the batch does not fit the device.
         """
         try:
-            rows = _compute(self.core, inputs, self.precision)
+            rows = self._fitting(inputs)
             bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
             if bad.size:
                 rows[bad] = self._again(inputs, bad)
         except torch.OutOfMemoryError as error:
             raise ModelError(
-                f"a batch of {len(batch.rows)} x {batch.width} tokens is too large here; lower token_budget"
+                f"one input of {batch.width} tokens is too large for {self.device}; shorten the windows or "
+                f"use another device"
             ) from error
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if bad.size:
@@ -101,6 +104,24 @@ class Forward:
             )
         return rows
 
+    def _fitting(self, inputs: Inputs) -> npt.NDArray[np.float32]:
+        """A batch, in halves where it does not fit (the last bits may then differ, about 1e-6)."""
+        count = int(inputs.ids.shape[0])
+        try:
+            return _compute(self.core, inputs, self.precision)
+        except torch.OutOfMemoryError:
+            if count < 2:
+                raise
+        # Outside of the handler: the traceback that it keeps would hold the tensors that did not fit.
+        self.splits += 1
+        log.warning("a batch of %d x %d tokens is too large, halved", count, inputs.ids.shape[1])
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = count // 2
+        return np.concatenate(
+            [self._fitting(_slice(inputs, 0, half)), self._fitting(_slice(inputs, half, count))]
+        )
+
     def _again(self, inputs: Inputs, bad: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
         self.reruns += int(bad.size)
         log.warning("%d rows are not finite in %s, computed again in fp32", bad.size, self.precision)
@@ -110,6 +131,11 @@ class Forward:
         return _compute(
             self.reference, Inputs(inputs.ids.cpu()[part], inputs.mask.cpu()[part], types), "fp32"
         )
+
+
+def _slice(inputs: Inputs, start: int, end: int) -> Inputs:
+    types = None if inputs.types is None else inputs.types[start:end]
+    return Inputs(inputs.ids[start:end], inputs.mask[start:end], types)
 
 
 class Execute(Protocol):
