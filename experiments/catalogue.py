@@ -17,15 +17,23 @@ COMMON_OPTIONS = frozenset(
     | {"nli", "embedder", "charm", "resamples", "chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 """Options that only some experiments understand; ``runs_dir``, ``overwrite``, ... work everywhere."""
+NOT_ABOUT = ("@package", "python -m", "cost:", "test:", "reproduce:")
+USUAL_PLACE = 50
+"""Of an experiment that names no place; what recomputes released data comes first, at 10."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One experiment file: its name, its line of description, and what it costs."""
+    """One experiment file: its name, its line of description, and what it costs.
+
+    Attributes:
+        order: Its place in the reproduction of its paper (``# reproduce: N``), None with ``# reproduce: no``.
+    """
 
     name: str
     about: str
     cost: str
+    order: int | None = USUAL_PLACE
 
 
 def entries() -> list[Entry]:
@@ -73,6 +81,15 @@ def check_options(module: ModuleType, name: str, overrides: Mapping[str, Any]) -
 
 def _entry(path: Path) -> Entry:
     comments = [line.lstrip("# ").strip() for line in path.read_text().splitlines() if line.startswith("#")]
-    about = [c for c in comments if not c.startswith(("@package", "python -m", "cost:", "test:"))]
+    about = [c for c in comments if not c.startswith(NOT_ABOUT)]
     cost = next((c.removeprefix("cost:").strip() for c in comments if c.startswith("cost:")), "")
-    return Entry(path.stem, about[0] if about else "", cost)
+    place = next((c.removeprefix("reproduce:").strip() for c in comments if c.startswith("reproduce:")), "")
+    return Entry(path.stem, about[0] if about else "", cost, _place(path, place))
+
+
+def _place(path: Path, told: str) -> int | None:
+    if told == "no":
+        return None
+    if told and not told.isdigit():
+        raise ConfigError(f"{path}: reproduce: {told}: give a whole number, or no")
+    return int(told) if told else USUAL_PLACE

@@ -37,6 +37,7 @@ from faultline.records import Trajectory, describe
 from faultline.reporting.run_context import Outcome, RunContext
 
 if TYPE_CHECKING:
+    from faultline.inference.banded import BandedScorer
     from faultline.inference.nli import NliScorer, PairScores
 
 VERSION = 2
@@ -94,7 +95,7 @@ class Scored:
     used: list[Trajectory]
     scores: StageScores
     names: Names
-    scorer: NliScorer
+    scorer: NliScorer | BandedScorer
     judged: PairScores
     clock: list[float]
 
@@ -184,7 +185,11 @@ def _timings(clock: list[float], judged: PairScores, scores: StageScores) -> dic
 
 
 def _manifest(
-    cfg: DictConfig, context: RunContext, study: Study, used: list[Trajectory], scorer: NliScorer
+    cfg: DictConfig,
+    context: RunContext,
+    study: Study,
+    used: list[Trajectory],
+    scorer: NliScorer | BandedScorer,
 ) -> dict[str, Any]:
     return {
         "data": {

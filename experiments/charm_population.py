@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,9 @@ def run_study(cfg: DictConfig, context: RunContext, embedder: Callable[[], Any])
     with context.progress("trajectories", len(tasks) * len(wanted)) as advance:
         for cell in wanted:
             store = AppendStore(context.stores / "trajectories" / f"{store_key(cfg, corpus, cell)}.jsonl")
+            base = outcomes.get(replace(cell, scope=None), {})
             outcomes[cell] = _run_cell(
-                cfg, corpus, tasks, environments, cell, store, advance, client, attacker
+                cfg, corpus, tasks, environments, cell, base, store, advance, client, attacker
             )
             used |= usage(store, (o.id for o in outcomes[cell].values() if not isinstance(o, Missing)))
             paths.append(store.path)
@@ -134,6 +135,7 @@ def _run_cell(
     tasks: Sequence[Task],
     environments: Environments,
     cell: Cell,
+    base: Mapping[str, Outcome],
     store: AppendStore,
     advance: Callable[[int], None],
     client: ChatClient | None,
@@ -148,7 +150,12 @@ def _run_cell(
         clean = environments.clean(task)
         if injector is None:
             return Prepared(clean)
-        return injector.inject(Site(task, clean, agent, policy, agent.top_k, cell.repeat))
+        # What the agent itself looks for first, and so will look for again in the injected run.
+        ran = base[task.id]
+        query = "" if isinstance(ran, Missing) else ran.stages[0].query
+        if not query:
+            return Missing.NOT_APPLICABLE
+        return injector.inject(Site(task, clean, agent, policy, agent.top_k, query, cell.repeat))
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
     workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency

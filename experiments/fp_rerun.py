@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 from experiments.charm_population import chosen, load_corpus
 from experiments.chat_models import client, estimate, judged_chars, price, spent, uses_chat
 from experiments.composition import instantiate
+from experiments.fp_cost import priced_rows
 from experiments.fp_population import Injected, Population, Setting, faults, highest, settings, unusable
 from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
 from faultline.attribution import rerun_rows as rows_of
@@ -33,6 +34,7 @@ from faultline.retrieval.environment import Environments
 
 OPTIONS = frozenset(
     {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "nli", "resamples"}
+    | {"chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 PLACEBOS = 3
 CHARACTERS_A_CALL = 4000
@@ -221,6 +223,8 @@ class _Study:
             if cfg.fp.panel == "budget":
                 made += equal_cost_rows(names, table)
         made += rows_of.control_rows(names, pd.DataFrame(self.static), pd.DataFrame(self.alarms))
+        if self.client is not None:
+            made += list(priced_rows(made, price(cfg, self.client.spec)))
         return made
 
 

@@ -12,6 +12,7 @@ from experiments.composition import instantiate
 from faultline.inference.models import ModelSpec, ResolvedModel, resolve, weights_digest
 
 if TYPE_CHECKING:
+    from faultline.inference.banded import BandedScorer
     from faultline.inference.embed import EmbeddingScorer
     from faultline.inference.nli import NliScorer
 
@@ -34,15 +35,21 @@ def identity(cfg: DictConfig) -> dict[str, str]:
     }
 
 
-def nli_scorer(cfg: DictConfig, stores: Path, trainer: Any) -> NliScorer:
-    """The verifier, computing through a Lightning trainer."""
+def nli_scorer(cfg: DictConfig, stores: Path, trainer: Any) -> NliScorer | BandedScorer:
+    """The verifier, computing through a Lightning trainer; ``int8: true``: in int8, and fp32 in the band."""
     from faultline.inference.checkpoints import load_classifier
     from faultline.inference.lightning_predict import through
     from faultline.inference.nli import NliScorer
 
     loaded = load_classifier(resolved(cfg))
     stores.mkdir(parents=True, exist_ok=True)
-    return through(NliScorer(loaded, token_budget=cfg.token_budget, cache=stores / CACHE), trainer)
+    exact = through(NliScorer(loaded, token_budget=cfg.token_budget, cache=stores / CACHE), trainer)
+    if not cfg.get("int8", False):
+        return exact
+    from faultline.inference.banded import Band, BandedScorer
+
+    fast = NliScorer(loaded, "int8", token_budget=cfg.token_budget, cache=stores / CACHE)
+    return BandedScorer(fast, exact, Band(float(cfg.band.tau), float(cfg.band.width)))
 
 
 def embedding_scorer(cfg: DictConfig, stores: Path, trainer: Any) -> EmbeddingScorer:

@@ -65,9 +65,8 @@ def report(given: argparse.Namespace, scratch: Path, terminal: Terminal) -> Path
     Raises:
         FaultlineError: A run cannot be read, or the folder cannot be used.
     """
-    from faultline.reporting.page import write
-
     from experiments import report_parts as parts
+    from faultline.reporting.page import write
 
     runs = parts.open_all(given.runs, scratch)
     out = write.prepared(given.out)

@@ -12,7 +12,6 @@ from typing import Any
 import orjson
 import pandas as pd
 import yaml
-from faultline.reporting.page.write import Figure, PaperPart, RunPart
 
 from experiments.catalogue import CONF, module_of
 from experiments.verify import CLAIMS
@@ -22,6 +21,7 @@ from faultline.reporting import ledger as claims_of
 from faultline.reporting.ledger import PAPERS, Claim
 from faultline.reporting.ledger_check import Outcome
 from faultline.reporting.ledger_evidence import Rows
+from faultline.reporting.page.write import Figure, PaperPart, RunPart
 from faultline.reporting.saved_run import SavedRun, opened
 
 LAYOUTS = CONF / "layouts"

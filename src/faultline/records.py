@@ -7,7 +7,7 @@ metrics, faults, the reader, and whatever declares ``needs_gold``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal, Protocol
 
@@ -343,11 +343,14 @@ class Prepared:
     Attributes:
         environment: What the agent calls.
         certificate: Of the fault in it, None if it is clean.
+        met: Whether the finished stages met the fault: an agent that chooses its own searches may pass it by.
+            None where it cannot be missed.
         policy: Who acts in place of the run's policy, where the fault sits between a stage and the next.
     """
 
     environment: Environment
     certificate: Certificate | None = None
+    met: Callable[[tuple[Stage, ...]], bool] | None = None
     policy: Policy | None = None
 
 

@@ -22,6 +22,7 @@ from faultline.attribution.rerun_rows import (
 from faultline.errors import ConfigError
 from faultline.faults.hops import HopFault
 from faultline.results import Row
+from faultline.stats import wilson
 from tests.attribution.failures import failures
 
 NAMES = Names("fp_test", "synthetic", "reader", "", 100, 200)
@@ -149,3 +150,11 @@ def test_recovery_range_is_over_cells_and_leaves_small_ones_out():
     assert made["recovery_lowest"].note == "over 3 cells of at least 5 cases"
     few = {row.metric: row for row in recovery_range_rows(names, table, least=9)}
     assert few["recovery_lowest"].value is None
+
+
+def test_a_rate_without_variation_has_the_width_of_its_questions():
+    names = Names("e", "d", "reader", "", 100, 10)
+    found = names.mean([1.0] * 12, ["q1", "q1", "q1", "q2", "q2", "q2"] * 2)
+    alone = wilson(2, 2)
+    assert (found.value, found.low, found.high, found.n) == (1.0, alone.low, alone.high, 12)
+    assert names.mean([0.0] * 4, ["q1", "q1", "q2", "q2"]).high == wilson(0, 2).high

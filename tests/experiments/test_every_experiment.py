@@ -23,7 +23,9 @@ def test_it_runs(name: str, run: Run, tmp_path: Path) -> None:
     if needs_data and not os.environ.get("FAULTLINE_DATA_DIR"):
         pytest.skip("FAULTLINE_DATA_DIR is not set: no real data")
     understood = module_of(str(raw.experiment)).OPTIONS
-    options = [f"{key}={value}" for key, value in {**SHRUNK, **_own(name)}.items() if key in understood]
+    options = [
+        f"{key}={value}" for key, value in {**SHRUNK, **_own(name)}.items() if key.split(".")[0] in understood
+    ]
     done = run(f"+exp={name}", *options, f"runs_dir={tmp_path}", "tracking=off")
     assert done.returncode == 0, done.stderr
     directory = Path(done.stdout.strip().splitlines()[-1])

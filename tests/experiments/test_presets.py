@@ -55,6 +55,12 @@ def test_paper_1_asks_gpt_4o_at_temperature_0_for_log_probs(monkeypatch: pytest.
     assert (cfg.nli.hub_id, cfg.embedder.name) == ("cross-encoder/nli-deberta-v3-base", "all-mpnet-base-v2")
     assert cfg.retrieval.embedder.model == "text-embedding-3-small"
     assert (cfg.charm.cpm.temperature, cfg.charm.consensus_k) == (1.4, 3)
+    assert wire.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert list(cfg.agent.stages) == ["retrieval", "reasoning", "reasoning", "tool_call", "synthesis"]
+    trigger = (list(cfg.charm.trigger.weights), cfg.charm.trigger.theta)
+    assert trigger == ([0.4, 0.4, 0.2], 0.55)
+    assert (cfg.charm.sfv.tau, cfg.charm.csct.drift_threshold, cfg.charm.cpm.tau_cpm) == (0.72, 0.18, 0.35)
+    assert (list(cfg.charm.cpm.prior), cfg.charm.cpm.delta) == ([2.0, 2.0], 0.15)
 
 
 def test_paper_2_asks_haiku_with_three_searches_of_five(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +68,25 @@ def test_paper_2_asks_haiku_with_three_searches_of_five(monkeypatch: pytest.Monk
     with serving(anthropic) as wire:
         body = sent(wire, "+preset=fp_paper")
     assert (body["model"], body["temperature"]) == ("claude-haiku-4-5-20251001", 0.0)
-    cfg = compose(["+exp=charm_demo", "+preset=fp_paper"])
-    assert (cfg.agent.top_k, cfg.agent.max_searches, cfg.embedder.name) == (5, 3, "all-MiniLM-L6-v2")
+    assert body["max_tokens"] == 512
+    assert "logprobs" not in body
+    content = ["+exp=fp_content", "chat=gpt4o_mini", "retrieval=bm25", "~policy.trust"]
+    for overrides in (["+exp=fp_structural"], content):
+        cfg = compose([*overrides, "+preset=fp_paper"])
+        assert type(instantiate(cfg.policy)).__name__ == "LlmSettings"
+        agent = instantiate(cfg.agent)
+        assert (type(agent).__name__, agent.top_k, agent.max_hops) == ("HopLoop", 5, 3)
+        assert cfg.embedder.name == "all-MiniLM-L6-v2"
+        dense = cfg.retrieval.index._target_.endswith("Dense")
+        assert dense == (overrides[0] == "+exp=fp_structural")
+        assert (cfg.policy.chat.model == "gpt-4o-mini") == (not dense)
+
+
+def test_paper_2_asks_gpt_4o_mini_in_its_content_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(lambda n, b: with_logprobs([("ok", -0.1)])) as wire:
+        body = sent(wire, "+preset=fp_paper", "chat=gpt4o_mini")
+    assert (body["model"], body["temperature"], body["logprobs"]) == ("gpt-4o-mini", 0.0, True)
 
 
 @pytest.mark.parametrize(

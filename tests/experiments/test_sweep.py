@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -16,7 +20,8 @@ from faultline import results
 from faultline.errors import ConfigError
 from faultline.reporting.console import Terminal
 from faultline.results import Row
-from tests.experiments.conftest import Run
+from faultline.wandb_log import logs, records
+from tests.experiments.conftest import ROOT, Run, command, environment
 
 SMALL = (
     "-m",
@@ -123,7 +128,7 @@ def test_launchers_compose(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["basic", "processes"])
+@pytest.mark.parametrize("launcher", ["basic", "processes", "local_queue"])
 def test_a_sweep_shares_its_work_shows_failures_and_resumes(run: Run, tmp_path: Path, launcher: str) -> None:
     arguments = (
         *SMALL,
@@ -133,12 +138,82 @@ def test_a_sweep_shares_its_work_shows_failures_and_resumes(run: Run, tmp_path: 
     )
     done = run(*arguments)
     assert done.returncode == 2, done.stderr
-    assert "charm.trigger.theta=7) failed" in done.stderr
-    assert len(list((tmp_path / "stores" / "trajectories").glob("*.jsonl"))) == 2
+    assert "charm.trigger.theta=7" in done.stderr
     folder = Path(done.stdout.strip().splitlines()[-1])
+    [traceback] = (folder / "jobs").glob("*.traceback.txt")
+    assert "ConfigError" in traceback.read_text()
     table = pd.read_parquet(folder / "comparison.parquet")
     assert set(table["overrides"]) == {"charm.trigger.theta=0.4", "charm.trigger.theta=0.55"}
+    stored = trajectories(tmp_path)
+    assert list(stored.values()) == [10, 10], "one clean and one injected store, made once for all jobs"
+    scores = scored(tmp_path)
+    assert scores > 0
     before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("results.parquet")}
-    again = run(*arguments)
-    assert Path(again.stdout.strip().splitlines()[-1]) == folder
-    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("results.parquet")} == before
+    assert len(before) == 2
+    again = run(*SMALL, f"runs_dir={tmp_path}", "charm.trigger.theta=0.4,0.55,0.7")
+    assert again.returncode == 0, again.stderr
+    after = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("results.parquet")}
+    assert len(after) == 3
+    assert before.items() <= after.items(), "a finished job is not computed again"
+    assert stored == {
+        p.name: len(p.read_bytes().splitlines()) for p in (tmp_path / "stores").rglob("*.jsonl")
+    }
+    assert scored(tmp_path) == scores, "another threshold asks for no other score"
+
+
+def trajectories(runs: Path) -> dict[str, int]:
+    """Records of each trajectory store."""
+    return {p.name: len(p.read_bytes().splitlines()) for p in (runs / "stores").rglob("*.jsonl")}
+
+
+def scored(runs: Path) -> int:
+    """Scores in the shared cache."""
+    with closing(sqlite3.connect(runs / "stores" / "scores.sqlite")) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM scores").fetchone()[0])
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_goes_on_and_its_runs_share_a_group(run: Run, tmp_path: Path) -> None:
+    """Killed after its first job: that one is not made again, and nothing is made twice."""
+    arguments = (*SMALL[:-1], "tracking=offline", f"runs_dir={tmp_path}", "charm.trigger.theta=0.4,0.55")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command(*arguments), cwd=ROOT, env=environment(), **quiet)
+    deadline = time.monotonic() + 400
+    while not list(tmp_path.rglob("DONE")) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    [first] = [p.parent for p in tmp_path.rglob("DONE")]
+    written = (first / "results.parquet").stat().st_mtime_ns
+    lines = {p: p.read_bytes() for p in (tmp_path / "stores").rglob("*.jsonl")}
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert (first / "results.parquet").stat().st_mtime_ns == written
+    assert {p: p.read_bytes() for p in (tmp_path / "stores").rglob("*.jsonl")} == lines
+    folder = Path(done.stdout.strip().splitlines()[-1])
+    assert len(pd.read_parquet(folder / "comparison.parquet")["overrides"].unique()) == 2
+    finished = [p.parent for p in tmp_path.rglob("DONE")]
+    assert len(finished) == 2
+    groups = {
+        record.run.run_group
+        for path in finished
+        for record in records(logs(path)[-1])
+        if record.WhichOneof("record_type") == "run"
+    }
+    assert groups == {f"sweep-{folder.name}"}
+
+
+def test_the_slurm_launcher_asks_for_one_job_each() -> None:
+    from hydra import compose as plain
+    from hydra import initialize_config_dir
+
+    from experiments.catalogue import CONF
+
+    wanted = ["+exp=charm_demo", "hydra/launcher=slurm", "hydra.launcher.partition=long"]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        launcher = plain("config", wanted, return_hydra_config=True).hydra.launcher
+    assert launcher._target_.endswith("SlurmLauncher")
+    told = {name: launcher[name] for name in ("partition", "timeout_min", "cpus_per_task", "mem_gb")}
+    assert told == {"partition": "long", "timeout_min": 1440, "cpus_per_task": 4, "mem_gb": 16}
+    assert launcher.array_parallelism == 16

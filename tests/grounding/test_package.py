@@ -1,7 +1,11 @@
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from faultline.grounding.package import base_state, difference, export, low_rank
 from faultline.inference.adapter import apply_delta, base_folder, build, load_adapter_checkpoint
@@ -54,3 +58,15 @@ def test_an_exported_checkpoint_loads(tmp_path):
     encoded = loaded.tokenizer("A dog barks.", "It is loud.", return_tensors="pt")
     assert torch.allclose(loaded.model(**encoded), model.eval()(**encoded), atol=2e-2)
     assert loaded.max_tokens == 128
+
+
+def test_the_command_without_options_is_the_one_that_made_the_shipped_weights():
+    config = OmegaConf.to_container(OmegaConf.load(Path(__file__).parents[2] / "conf" / "train_nli.yaml"))
+    folder = Path(__file__).parents[2] / config["package"]["folder"]
+    shipped = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert shipped["trained_steps"] == config["optim"]["max_steps"]
+    assert config["optim"]["int8_from"] is None
+    for part in ("optim", "pairs"):
+        for name, value in shipped[part].items():
+            assert config[part][name] == value, f"{part}.{name}"
+    assert (shipped["seed"], shipped["rank"]) == (config["seed"], config["package"]["rank"])

@@ -4,7 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.grounding.quantised import band_width, dynamic_int8, flips, rescore_band
+from faultline.grounding.quantised import band_width, flips
+from faultline.inference.banded import rescore_band
+from faultline.inference.quantise import dynamic_int8
 
 PROBS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
 

@@ -31,7 +31,7 @@ class Ircot:
         max_searches: Searches at most.
     """
 
-    version = 1
+    version = 2
 
     def __init__(self, top_k: int = 5, max_searches: int = 4) -> None:
         if top_k < 1 or max_searches < 1:

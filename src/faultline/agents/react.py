@@ -32,7 +32,7 @@ class React:
         max_searches: After that many no tool is on offer any more, and the model must answer.
     """
 
-    version = 1
+    version = 2
 
     def __init__(self, top_k: int = 5, max_searches: int = 4) -> None:
         if top_k < 1 or max_searches < 1:

@@ -64,7 +64,13 @@ def generate(
         with metered() as used:
             acting = prepared.policy or policy
             stages = agent.run(job.task, prepared.environment, acting, sample=job.sample)
-        record: dict[str, Any] = {"trajectory": _finished(name, dataset, job, prepared, stages, policy)}
+        missed = prepared.met is not None and not prepared.met(stages)
+        # A fault that the run never met changed nothing: no trajectory with that fault exists.
+        record: dict[str, Any] = (
+            {"skipped": Missing.NO_CHANGE}
+            if missed
+            else {"trajectory": _finished(name, dataset, job, prepared, stages, policy)}
+        )
         return name, {**record, "usage": used[-1]} if used[-1].calls else record
 
     with exclusive(store.path.with_suffix(".lock")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,17 @@ class Names:
         )  # fmt: skip
 
     def mean(self, values: Any, tasks: Sequence[str], *key: object) -> Estimate:
-        """A mean with its interval over questions: Wilson for one case a question and 0/1, else BCa."""
+        """A mean with its interval over questions: Wilson for one case a question and 0/1, else BCa.
+
+        Where all cases are 0, or all are 1, no resample varies: then Wilson over the questions.
+        """
         data = np.asarray(values, dtype=np.float64)
-        if len(set(tasks)) == len(tasks) and set(np.unique(data)) <= {0.0, 1.0}:
+        questions, seen = len(set(tasks)), set(np.unique(data))
+        if questions == len(tasks) and seen <= {0.0, 1.0}:
             return wilson(int(data.sum()), len(data))
+        if seen in ({0.0}, {1.0}):
+            rate = wilson(questions if seen == {1.0} else 0, questions)
+            return replace(rate, n=len(data))
         rng = generator(self.experiment, *key)
         return bootstrap(data, rng, clusters=list(tasks), resamples=self.resamples)
 

@@ -19,7 +19,7 @@ from faultline.charm.scores import FloatArray, StageScores
 from faultline.errors import ConfigError
 from faultline.records import Trajectory
 
-CONSENSUS = ("concat", "centroid_sentences")
+CONSENSUS = ("concat", "centroid_sentences", "others")
 CONFIDENCE = ("logprobs", "stated")
 CENTROID_SENTENCES = 5
 Encode = Callable[[Sequence[str]], npt.NDArray[np.float32]]
@@ -120,17 +120,19 @@ def consensus_anchors(
         trajectories: With the hits of stage 1.
         k: Candidates.
         how: ``concat``: the passages one after the other; ``centroid_sentences``: their
-            :data:`CENTROID_SENTENCES` sentences nearest to the mean embedding, in their order.
+            :data:`CENTROID_SENTENCES` sentences nearest to the mean embedding, in their order;
+            ``others``: the k candidates after the first, which is then no witness for itself (ours).
         encode: The embedder, for ``centroid_sentences``.
 
     Raises:
         ConfigError: Another word for ``how``, or no embedder for ``centroid_sentences``.
     """
     require_choice("charm.consensus", how, CONSENSUS)
-    if how != "concat" and encode is None:
+    if how == "centroid_sentences" and encode is None:
         raise ConfigError(f"charm.consensus={how}: needs an embedder; choose one, or charm.consensus=concat")
-    candidates = [[hit.passage for hit in t.stages[0].hits[:k]] for t in trajectories]
-    if how == "concat":
+    start = 1 if how == "others" else 0
+    candidates = [[hit.passage for hit in t.stages[0].hits[start : start + k]] for t in trajectories]
+    if how != "centroid_sentences":
         return [" ".join(passage.rendered for passage in passages) for passages in candidates]
     sentences = [[s.strip() for p in passages for s in p.sentences if s.strip()] for passages in candidates]
     distinct = list(dict.fromkeys(s for own in sentences for s in own))

@@ -95,7 +95,7 @@ class HedgeRemoval:
             edits=edits,
             generator=f"{self.fault.generator}@{self.fault.version}",
         )
-        return Prepared(site.clean, certificate, Definite(site.policy, stage.index))
+        return Prepared(site.clean, certificate, policy=Definite(site.policy, stage.index))
 
 
 class Definite:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from faultline.corpora.donors import Donors
 from faultline.corpora.spans import occurrences
 from faultline.errors import ConfigError, Missing
 from faultline.faults.environments import CallFault, CorpusFault
 from faultline.faults.site import Site, carried, forbidden
-from faultline.records import Certificate, Edit, Embedder, LoadedCorpus, Passage, Prepared, Scope, Task
+from faultline.records import Certificate, Edit, Embedder, LoadedCorpus, Passage, Prepared, Scope, Stage, Task
 from faultline.retrieval.environment import PlainEnvironment
 from faultline.stats import generator
 
@@ -83,7 +84,8 @@ class SpanSwap:
 
         Returns:
             ``no_span`` if the top-1 passage carries no span of the plan, ``no_donor`` if no value of
-            the kind fits, ``no_change`` if the corrupted index no longer returns the passage.
+            the kind fits, ``no_change`` if the corrupted index no longer returns the passage. A run that
+            searches for something else may still miss the fault: ``met`` of the result says so afterwards.
         """
         hits = clean.search(query, top_k, STAGE)
         gold = self._corpus.gold[task.id]
@@ -104,7 +106,8 @@ class SpanSwap:
             environment = CorpusFault(clean, clean.retriever, changed)
         if changed not in [hit.passage for hit in environment.search(query, top_k, STAGE)]:
             return Missing.NO_CHANGE
-        return Prepared(environment, self._certificate(original, edits, donor.task_id))
+        certificate = self._certificate(original, edits, donor.task_id)
+        return Prepared(environment, certificate, partial(retrieved, changed))
 
     def _certificate(self, original: Passage, edits: tuple[Edit, ...], donor: str) -> Certificate:
         return Certificate(
@@ -117,6 +120,11 @@ class SpanSwap:
             generator=f"{self.fault.generator}@{self.fault.version}",
             donor=donor,
         )
+
+
+def retrieved(passage: Passage, stages: tuple[Stage, ...]) -> bool:
+    """Whether a changed passage came back in any retrieval of a run."""
+    return any(hit.passage == passage for stage in stages for hit in stage.hits)
 
 
 def swap(passage: Passage, value: str, replacement: str) -> tuple[Passage, tuple[Edit, ...]]:

@@ -16,7 +16,6 @@ from faultline.records import (
     LoadedCorpus,
     Policy,
     Prepared,
-    State,
     Task,
 )
 from faultline.retrieval.environment import PlainEnvironment
@@ -32,6 +31,7 @@ class Site:
         agent: Who runs it.
         policy: Who acts.
         top_k: Passages a retrieval returns.
+        first_query: What the clean run's first retrieval asked.
         sample: Sample index; repeats take other donors.
     """
 
@@ -40,12 +40,8 @@ class Site:
     agent: Agent
     policy: Policy
     top_k: int
+    first_query: str
     sample: int = 0
-
-    @property
-    def first_query(self) -> str:
-        """What the first retrieval will ask."""
-        return self.policy.act("query", State(self.task)).text
 
 
 class Injector(Protocol):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from faultline.grounding.pairs import Pair, held_out
+from faultline.inference.banded import rescore_band
 from faultline.inference.loaded import LoadedClassifier
 from faultline.inference.nli import NliScorer
 from faultline.results import Row
 from faultline.stats import wilson
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 WIDTHS = (0.05, 0.1, 0.2)
 """Half widths of the band that are reported beside the chosen one."""
@@ -38,22 +36,6 @@ class Flips:
     after: int
     band: int
     n: int
-
-
-def rescore_band(p_int8: npt.ArrayLike, tau: float, width: float) -> BoolArray:
-    """Which pairs to score again in fp32: those within ``width`` of the threshold.
-
-    Args:
-        p_int8: Shape (n,), in [0, 1].
-        tau: The threshold.
-        width: Half of the band, >= 0.
-
-    Raises:
-        ValueError: A negative width.
-    """
-    if width < 0:
-        raise ValueError(f"width {width}: must be at least 0")
-    return np.abs(np.asarray(p_int8, dtype=np.float64) - tau) <= width
 
 
 def flips(p_fp32: npt.ArrayLike, p_int8: npt.ArrayLike, tau: float, width: float) -> Flips:
@@ -82,15 +64,6 @@ def band_width(p_fp32: npt.ArrayLike, p_int8: npt.ArrayLike, tau: float, share: 
     return float(distance[int(np.ceil(share * distance.size)) - 1])
 
 
-def dynamic_int8(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy whose linear layers hold int8 weights and quantise their inputs as they come."""
-    # The entry point is deprecated in favour of another package, but is still the one that torch carries.
-    from torch.ao import quantization
-
-    convert: Callable[..., torch.nn.Module] = quantization.quantize_dynamic
-    return convert(copy.deepcopy(model), {torch.nn.Linear}, dtype=torch.qint8).eval()
-
-
 def rows(loaded: LoadedClassifier, pairs: Sequence[Pair], tau: float, share: float = 0.95) -> list[Row]:
     """Flips of an int8 copy at a threshold, with and without the fp32 re-score of a band.
 
@@ -104,7 +77,7 @@ def rows(loaded: LoadedClassifier, pairs: Sequence[Pair], tau: float, share: flo
     """
     texts = [(pair.premise, pair.hypothesis) for pair in pairs]
     exact = NliScorer(loaded).verify(texts)[:, 0]
-    fast = NliScorer(replace(loaded, model=dynamic_int8(loaded.model))).verify(texts)[:, 0]
+    fast = NliScorer(loaded, precision="int8").verify(texts)[:, 0]
     chosen_on = np.asarray([held_out("band:" + pair.group, 0.25) for pair in pairs], dtype=bool)
     chosen = band_width(exact[chosen_on], fast[chosen_on], tau, share)
     made = []

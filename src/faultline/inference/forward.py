@@ -18,9 +18,10 @@ from faultline.inference.batches import Batch, pad
 from faultline.inference.cache import ScoreCache
 from faultline.inference.jobs import Job, Progress, cached, store
 
-Precision = Literal["fp32", "bf16", "bf16-true"]
-PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "bf16-true")
-"""``bf16`` is autocast over fp32 weights, ``bf16-true`` a copy of the weights in bfloat16; fp16 overflows."""
+Precision = Literal["fp32", "bf16", "bf16-true", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "bf16-true", "int8")
+"""``bf16`` is autocast over fp32 weights, ``bf16-true`` a copy of the weights in bfloat16 (fp16 overflows),
+``int8`` a copy with dynamically quantised linear layers, on CPUs only."""
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +154,11 @@ def checked_precision(precision: str) -> Precision:
 
 
 def in_precision(module: torch.nn.Module, precision: Precision) -> torch.nn.Module:
-    """The module to compute with; a copy for ``bf16-true``, so that the fp32 weights stay."""
+    """The module to compute with; a copy for ``bf16-true`` and ``int8``, so that the fp32 weights stay."""
+    if precision == "int8":
+        from faultline.inference.quantise import dynamic_int8
+
+        return dynamic_int8(module)
     return copy.deepcopy(module).to(torch.bfloat16) if precision == "bf16-true" else module
 
 

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.collections import Collection
+from matplotlib.colors import to_rgba_array
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#777777"
 """Okabe and Ito's palette; every use also differs in position, hatch or line style."""
@@ -28,12 +33,13 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "faultline",
 }
+INK_ON_DARK = "#E6E8EA"
 _INK = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "hatch.color")
 _CLEAR = {"figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none"}
 THEMES: dict[str, dict[Any, Any]] = {
     "print": {},
     "light": _CLEAR,
-    "dark": {**_CLEAR, **dict.fromkeys(_INK, "#E6E8EA"), "grid.color": "#3A4048"},
+    "dark": {**_CLEAR, **dict.fromkeys(_INK, INK_ON_DARK), "grid.color": "#3A4048"},
 }
 FORMATS = ("png", "pdf")
 _METADATA: dict[str, dict[str, Any]] = {
@@ -74,9 +80,23 @@ def rendering(theme: str, formats: tuple[str, ...]) -> Iterator[None]:
 def save(figure: Figure, folder: Path, stem: str, dpi: int = 150) -> list[Path]:
     """Write ``stem.png`` and ``stem.pdf`` without dates or versions in them."""
     folder.mkdir(parents=True, exist_ok=True)
+    if _theme.get() == "dark":
+        _inked(figure)
     written = []
     for kind in _formats.get():
         path = folder / f"{stem}.{kind}"
         figure.savefig(path, dpi=dpi, metadata=_METADATA[kind])
         written.append(path)
     return written
+
+
+def _inked(figure: Figure) -> None:
+    """Black lines, bars and words in the ink of a dark page: they would be black on black."""
+    for artist in figure.findobj(lambda a: isinstance(a, Line2D | Text | Patch | Collection)):
+        for part in ("color", "edgecolor", "facecolor"):
+            read, write = getattr(artist, f"get_{part}", None), getattr(artist, f"set_{part}", None)
+            if read is None or write is None or (isinstance(artist, Patch | Collection) and part == "color"):
+                continue
+            found = to_rgba_array(read())
+            if len(found) and bool((found[:, :3] == 0).all() and (found[:, 3] > 0).all()):
+                write(INK_ON_DARK)

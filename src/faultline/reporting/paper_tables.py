@@ -207,7 +207,9 @@ def number(outcome: Outcome, value: float | None) -> str:
     decimals = len(printed.text.partition(".")[2].rstrip("%")) if printed else 3
     if printed is not None and printed.percent:
         return f"{100 * value:.{decimals}f}%"
-    return f"{value:.{0 if printed and decimals == 0 and float(value).is_integer() else decimals + 1}f}"
+    if printed is not None and decimals == 0 and float(value).is_integer():
+        return f"{value:.0f}"
+    return f"{value:.{max(decimals + 1, 2 if abs(value) < 1 else 1)}f}"
 
 
 def _note(outcome: Outcome) -> str:

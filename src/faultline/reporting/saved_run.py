@@ -164,9 +164,9 @@ def pack(run: SavedRun, out: Path) -> Iterator[Path]:
 
 
 def _travels(path: Path, home: Path) -> bool:
-    """Everything but locks, part files and W&B's own cache."""
+    """Everything but locks, part files and W&B's own cache (what it has staged is needed to sync)."""
     inside = path.relative_to(home)
-    return not (inside.name.startswith(".") or inside.parts[:2] in (("wandb", "cache"), ("wandb", "data")))
+    return not (inside.name.startswith(".") or inside.parts[:2] == ("wandb", "cache"))
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

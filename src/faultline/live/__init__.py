@@ -1,0 +1,1 @@
+"""CHARM inside other people's pipelines: failure policy, human checkpoint, audit log, adapters."""

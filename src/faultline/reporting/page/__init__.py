@@ -1,0 +1,1 @@
+"""The report page: one folder, no network, opens from disk."""

@@ -1,0 +1,1 @@
+"""Traces of other people's pipelines as trajectories: OTLP, LangSmith, Inspect, plain JSON Lines."""
