@@ -73,6 +73,12 @@ def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
     return {"Re-execution (paper 1, Table V); rates in percent": pd.DataFrame(rows).fillna("-")}
 
 
+def run_query(study: Any, cell: Cell, run: Trajectory) -> str:
+    """What the clean run of the same question asked first: where the fault was put."""
+    clean = study.outcomes[replace(cell, scope=None)][run.task_id]
+    return "" if isinstance(clean, Missing) else str(clean.stages[0].query)
+
+
 class _Redo:
     """Acts again on a run of one cell."""
 
@@ -98,7 +104,15 @@ class _Redo:
         working: Environment = clean
         if cell.scope not in (None, "call"):
             injector = fault_of(self._cfg, cell).build(self.study.corpus, self._embedder)
-            site = Site(task, clean, self._agent, policy, self._agent.top_k, cell.repeat)
+            site = Site(
+                task,
+                clean,
+                self._agent,
+                policy,
+                self._agent.top_k,
+                run_query(self.study, cell, run),
+                cell.repeat,
+            )
             prepared = injector.inject(site)
             if isinstance(prepared, Missing):
                 raise ConfigError(f"{run.id}: the fault cannot be placed again ({prepared})")

@@ -155,7 +155,7 @@ def _run_cell(
         query = "" if isinstance(ran, Missing) else ran.stages[0].query
         if not query:
             return Missing.NOT_APPLICABLE
-        return injector.inject(Site(task, clean, agent, policy, agent.top_k, cell.repeat, query))
+        return injector.inject(Site(task, clean, agent, policy, agent.top_k, query, cell.repeat))
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
     workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency

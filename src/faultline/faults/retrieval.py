@@ -15,17 +15,7 @@ from faultline.corpora.spans import occurrences
 from faultline.errors import ConfigError, Missing
 from faultline.faults.environments import CallFault, CorpusFault
 from faultline.faults.site import Site, carried, forbidden
-from faultline.records import (
-    Certificate,
-    Edit,
-    Embedder,
-    LoadedCorpus,
-    Passage,
-    Prepared,
-    Scope,
-    Stage,
-    Task,
-)
+from faultline.records import Certificate, Edit, Embedder, LoadedCorpus, Passage, Prepared, Scope, Stage, Task
 from faultline.retrieval.environment import PlainEnvironment
 from faultline.stats import generator
 

@@ -16,7 +16,6 @@ from faultline.records import (
     LoadedCorpus,
     Policy,
     Prepared,
-    State,
     Task,
 )
 from faultline.retrieval.environment import PlainEnvironment
@@ -32,8 +31,8 @@ class Site:
         agent: Who runs it.
         policy: Who acts.
         top_k: Passages a retrieval returns.
+        first_query: What the clean run's first retrieval asked.
         sample: Sample index; repeats take other donors.
-        query: What the clean run searched first; empty where it has not run.
     """
 
     task: Task
@@ -41,13 +40,8 @@ class Site:
     agent: Agent
     policy: Policy
     top_k: int
+    first_query: str
     sample: int = 0
-    query: str = ""
-
-    @property
-    def first_query(self) -> str:
-        """What the first retrieval will ask."""
-        return self.query or self.policy.act("query", State(self.task)).text
 
 
 class Injector(Protocol):
