@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from faultline.inference.nli import NliScorer, PairScores
 
 Pair = tuple[str, str]
-OPTIONS = charm_eval.OPTIONS | {"bench", "bench.pairs", "bench.rounds"}
+OPTIONS = charm_eval.OPTIONS | {"pairs", "rounds", "batch_sizes"}
 MODEL = "minilm_l6_untrained_head"
 inputs = charm_eval.inputs
 
@@ -51,26 +51,26 @@ class Measured:
 
 def plan(cfg: DictConfig) -> list[str]:
     """What a run would do."""
-    return [f"time: {cfg.bench.rounds} rounds over at most {cfg.bench.pairs} distinct pairs, in fp32"]
+    return [f"time: {cfg.rounds} rounds over at most {cfg.pairs} distinct pairs, in fp32"]
 
 
 def run(cfg: DictConfig, context: RunContext) -> Outcome:
     """Take pairs from trajectories, and time both in turns."""
-    if int(cfg.bench.pairs) < 1 or not cfg.bench.batch_sizes or min(cfg.bench.batch_sizes) < 1:
-        raise ConfigError("bench: pairs and every one of batch_sizes must be at least 1")
+    if int(cfg.pairs) < 1 or not cfg.batch_sizes or min(cfg.batch_sizes) < 1:
+        raise ConfigError("bench_inference: pairs and every one of batch_sizes must be at least 1")
     dataset, asked = _pairs(cfg, context)
     with tempfile.TemporaryDirectory() as folder:
-        scorer, predictors = _contenders(Path(folder), int(cfg.nli.token_budget), list(cfg.bench.batch_sizes))
+        scorer, predictors = _contenders(Path(folder), int(cfg.nli.token_budget), list(cfg.batch_sizes))
         # What slides in windows is cut by the library, which would then do other work.
         fits = {pair for pair in dict.fromkeys(asked) if _windows(scorer, pair) == 1}
-        distinct = [pair for pair in dict.fromkeys(asked) if pair in fits][: int(cfg.bench.pairs)]
+        distinct = [pair for pair in dict.fromkeys(asked) if pair in fits][: int(cfg.pairs)]
         if not distinct:
             raise ConfigError("bench: no pair fits one window; raise limit")
         kept = set(distinct)
         repeated = [pair for pair in asked if pair in kept]
         share = 1 - len(distinct) / len(repeated)
         peak = gemm_peak()
-        rounds = int(cfg.bench.rounds)
+        rounds = int(cfg.rounds)
         sets = {"distinct": distinct, "trajectories": repeated}
         found = [
             measured(
