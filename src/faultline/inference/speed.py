@@ -64,7 +64,7 @@ def interleaved(contenders: Mapping[str, Run], rounds: int) -> dict[str, float]:
         ConfigError: Less than one round.
     """
     if rounds < 1:
-        raise ConfigError(f"bench.rounds={rounds}: must be at least 1")
+        raise ConfigError(f"rounds={rounds}: must be at least 1")
     names = list(contenders)
     best = dict.fromkeys(names, float("inf"))
     for turn in range(rounds):
