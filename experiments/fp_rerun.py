@@ -115,6 +115,7 @@ class _Study:
         self.folders: dict[str, str] = {}
         self.traces: dict[tuple[str, str], Trajectory] = {}
         self.panel: list[Diagnoser] = []
+        self.probes: dict[str, tuple[int, Mapping[str, int]]] = {}
         self._last = ""
         self._environments: dict[str, Environments] = {}
 
@@ -142,6 +143,7 @@ class _Study:
             for task, case in clean.items():
                 for said in diagnosis_rows(case, self.panel):
                     self.alarms.append({"setting": setting.condition, "task": task, **said})
+            self.probes[setting.condition] = (store.asked, store.failed)
 
     def _cases(
         self,
@@ -215,6 +217,7 @@ class _Study:
         made = [*rows_of.selection_rows(names, cases, self.skipped)]
         made += rows_of.recovery_range_rows(names, cases)
         made += rows_of.power_rows(names, cases, len(self.tasks))
+        made += rows_of.probe_rows(names, self.probes)
         if self.said:
             table = joined(cases, pd.DataFrame(self.said))
             made += rows_of.accuracy_rows(names, table)

@@ -50,3 +50,9 @@ class Missing(StrEnum):
     TRUNCATED = "truncated"
     UNDEFINED = "undefined"
     TOO_LONG = "too_long"
+
+
+FAILED_CALLS = frozenset(
+    (Missing.TIMEOUT, Missing.REFUSED, Missing.TRUNCATED, Missing.PARSE_ERROR, Missing.TOO_LONG)
+)
+"""A model was asked and gave nothing usable: no verdict, which is not a wrong one."""

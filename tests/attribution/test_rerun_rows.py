@@ -15,6 +15,7 @@ from faultline.attribution.rerun_rows import (
     control_rows,
     pair_rows,
     power_rows,
+    probe_rows,
     questions_needed,
     recovery_range_rows,
     selection_rows,
@@ -158,3 +159,30 @@ def test_a_rate_without_variation_has_the_width_of_its_questions():
     alone = wilson(2, 2)
     assert (found.value, found.low, found.high, found.n) == (1.0, alone.low, alone.high, 12)
     assert names.mean([0.0] * 4, ["q1", "q1", "q2", "q2"]).high == wilson(0, 2).high
+
+
+def test_a_judge_without_a_verdict_is_missing_and_not_wrong():
+    said = [(1, ""), (0, "parse_error"), (2, ""), (0, "timeout"), (0, "none_named")]
+    table = pd.DataFrame(
+        [
+            {
+                "setting": "s=1", "case": f"c{i}", "task": f"t{i}", "family": "content", "fault": "content",
+                "scope": "call", "depth": 1, "suffix": 0, "position": "first", "stage": "retrieval",
+                "system": "judge", "needs_gold": False, "said_stage": "retrieval", "said_hop": hop,
+                "tokens": 10, "placebo_tokens": 0, "reason": reason,
+            }
+            for i, (hop, reason) in enumerate(said)
+        ]
+    )  # fmt: skip
+    rows = [r for r in accuracy_rows(NAMES, table) if r.table == "accuracy" and "family=" in r.condition]
+    exact = next(r for r in rows if r.metric == "exact_hop")
+    assert (exact.value, exact.n_scored, exact.n_missing, exact.n_total) == (pytest.approx(1 / 3), 3, 2, 5)
+    assert exact.note == "missing: parse_error=1, timeout=1"
+    assert next(r for r in rows if r.metric == "abstained").value == pytest.approx(1 / 3)
+    gone = next(iter(accuracy_rows(NAMES, table[table["reason"] == "timeout"])))
+    assert (gone.value, gone.n_missing) == (None, 1)
+
+
+def test_failed_probes_are_rows():
+    (row,) = probe_rows(NAMES, {"pool=question": (40, {"timeout": 3})})
+    assert (row.metric, row.value, row.n_total) == ("probe_timeout", 3.0, 40)

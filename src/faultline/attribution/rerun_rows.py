@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from faultline.attribution import localization as loc
+from faultline.errors import FAILED_CALLS
 from faultline.results import Row
 from faultline.stats import Estimate, bootstrap, generator, holm, paired_difference, wilson
 
@@ -148,7 +150,15 @@ def accuracy_rows(names: Names, table: pd.DataFrame) -> Iterator[Row]:
 def _system_rows(
     names: Names, system: str, gold: bool, where: str, said: pd.DataFrame, full: bool
 ) -> Iterator[Row]:
+    failed = said["reason"].isin([str(reason) for reason in FAILED_CALLS])
+    lost = Counter(said.loc[failed, "reason"])
+    why = f"missing: {', '.join(f'{k}={v}' for k, v in sorted(lost.items()))}" if lost else ""
+    said = said[~failed]
     n, tasks = len(said), list(said["task"])
+    told: dict[str, Any] = {"needs_gold": gold, "missing": lost.total(), "note": why}
+    if not n:
+        yield names.row("accuracy", "exact_hop", system, where, None, 0, **told)
+        return
     hits = loc.exact(said["said_hop"], said["depth"])
     stage = loc.same_stage(said["said_stage"], said["stage"])
     measures: dict[str, tuple[Any, str]] = {"exact_hop": (hits, "rate")}
@@ -164,12 +174,26 @@ def _system_rows(
         }
     for metric, (values, unit) in measures.items():
         value = names.mean(values, tasks, metric, system, where)
-        yield names.row("accuracy", metric, system, where, value, n, unit=unit, needs_gold=gold)
+        yield names.row("accuracy", metric, system, where, value, n, unit=unit, **told)
     if full:
         cost = loc.tokens_per_correct(said["tokens"], hits)
-        note = "" if cost is not None else "undefined: no correct diagnosis"
+        told["note"] = "; ".join(
+            filter(None, (why, "" if cost is not None else "undefined: no correct diagnosis"))
+        )
         at = ("accuracy", "tokens_per_correct", system, where)
-        yield names.row(*at, cost, n, unit="tokens", needs_gold=gold, note=note)
+        yield names.row(*at, cost, n, unit="tokens", **told)
+
+
+def probe_rows(names: Names, asked: Mapping[str, tuple[int, Mapping[str, int]]]) -> Iterator[Row]:
+    """Interventions that a model's failure left without an answer, by setting and reason.
+
+    Args:
+        names: What every row shares.
+        asked: By setting, how many were asked for, and the failed ones by reason.
+    """
+    for setting, (total, failed) in asked.items():
+        for reason, count in sorted(failed.items()):
+            yield names.row("selection", f"probe_{reason}", "all", setting, float(count), total, unit="count")
 
 
 def calibration_rows(names: Names, table: pd.DataFrame) -> Iterator[Row]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from faultline.codec import decode
+from faultline.errors import FAILED_CALLS, Missing
 from faultline.interventions.execute import Scene, execute
 from faultline.interventions.probe import Probe, ProbeResult, Probes
 from faultline.store import AppendStore, exclusive
@@ -22,6 +24,7 @@ class InterventionStore:
         self._store = store
         self._known: dict[str, ProbeResult] = {}
         self._fresh: list[tuple[str, ProbeResult]] = []
+        self._asked: dict[str, Missing | None] = {}
 
     @contextmanager
     def opened(self) -> Iterator[InterventionStore]:
@@ -46,10 +49,23 @@ class InterventionStore:
             if found is None:
                 found = act(probe)
                 self._known[name] = found
-                self._fresh.append((name, found))
+                # A timeout is not something that came of it: the next run asks again.
+                if found.missing is not Missing.TIMEOUT:
+                    self._fresh.append((name, found))
+            self._asked[name] = found.missing
             return found
 
         return ask
+
+    @property
+    def asked(self) -> int:
+        """Distinct interventions that were asked for."""
+        return len(self._asked)
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Those of them that a model's failure left without an answer, by reason."""
+        return dict(Counter(str(m) for m in self._asked.values() if m in FAILED_CALLS))
 
     def flush(self) -> int:
         """Write what is new; returns how many results that were."""
