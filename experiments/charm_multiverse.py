@@ -54,7 +54,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     axes = {name: tuple(options) for name, options in plain.items()}
     found = multiverse(made.scores, settings_of(cfg), axes)
     tables, sheet = [], Sheet(made.names)
-    for sets in _sets(cfg, made):
+    for sets in paired_sets(cfg, made):
         table = measured(found, sets, made.scores.stages)
         tables.append(table.assign(condition=sets.condition))
         _rows(sheet, found, sets, table, made, OmegaConf.to_container(cfg.printed))
@@ -103,7 +103,8 @@ def _text(row: Mapping[Any, Any]) -> str:
     return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
-def _sets(cfg: DictConfig, made: Scored) -> Iterator[Sets]:
+def paired_sets(cfg: DictConfig, made: Scored) -> Iterator[Sets]:
+    """The injected and clean trajectories of each scope and trust, first repeat, where there are both."""
     place = {t.id: row for row, t in enumerate(made.used)}
     for cell in cells(cfg):
         if cell.scope is None or cell.repeat:
