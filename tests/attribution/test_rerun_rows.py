@@ -183,6 +183,25 @@ def test_a_judge_without_a_verdict_is_missing_and_not_wrong():
     assert (gone.value, gone.n_missing) == (None, 1)
 
 
+def test_tokens_that_no_server_counted_are_missing_and_not_zero():
+    table = pd.DataFrame(
+        [
+            {
+                "setting": "s=1", "case": f"c{i}", "task": f"t{i}", "family": "content", "fault": "content",
+                "scope": "call", "depth": 1, "suffix": 0, "position": "first", "stage": "retrieval",
+                "system": "judge", "needs_gold": False, "said_stage": "retrieval", "said_hop": 1,
+                "tokens": tokens, "placebo_tokens": 0, "reason": "",
+            }
+            for i, tokens in enumerate((12, None))
+        ]
+    )  # fmt: skip
+    rows = [r for r in accuracy_rows(NAMES, table) if r.table == "accuracy" and "family=" in r.condition]
+    for metric in ("probe_tokens", "tokens_per_correct"):
+        (row,) = [r for r in rows if r.metric == metric]
+        assert (row.value, row.n_missing, row.note) == (None, 2, "missing: no_usage=1")
+    assert next(r for r in rows if r.metric == "exact_hop").value == 1.0
+
+
 def test_failed_probes_are_rows():
     (row,) = probe_rows(NAMES, {"pool=question": (40, {"timeout": 3})})
     assert (row.metric, row.value, row.n_total) == ("probe_timeout", 3.0, 40)

@@ -56,7 +56,7 @@ class Diagnosis:
     Attributes:
         stage: What failed there.
         hop: 1-based; 0 where the diagnoser names none.
-        tokens: Of its probes, charged as if nothing were shared.
+        tokens: Of its probes, charged as if nothing were shared; None where a server did not count them.
         placebo_tokens: Of its null repairs, charged apart.
         probabilities: By hop (1 to one beyond the trace), empty if it gives none.
         reason: Why no hop is named, empty if one is.
@@ -65,7 +65,7 @@ class Diagnosis:
 
     stage: FailureStage
     hop: int
-    tokens: int = 0
+    tokens: int | None = 0
     placebo_tokens: int = 0
     probabilities: tuple[float, ...] = ()
     reason: str = ""

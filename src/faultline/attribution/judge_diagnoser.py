@@ -37,7 +37,7 @@ class LlmJudge:
         if case.gold is not None and right(case.answer, case.gold):
             return Diagnosis("none", 0, reason="correct")
         said = judge(self.chat, trace_log(case), self.protocol, max_chars=self.max_chars)
-        tokens = said.tokens or 0
+        tokens = said.tokens
         if said.missing is not None:
             return Diagnosis("none", 0, tokens, reason=str(said.missing), probes=said.calls)
         if not said.step:

@@ -172,10 +172,17 @@ def _system_rows(
             "probe_tokens": (said["tokens"], "tokens"),
             "placebo_tokens": (said["placebo_tokens"], "tokens"),
         }
+    uncounted = int(said["tokens"].isna().sum())
+    if uncounted and full:  # a sum over some of the cases is not the cost of all
+        measures.pop("probe_tokens")
+        note = "; ".join(filter(None, (why, f"missing: no_usage={uncounted}")))
+        for metric in ("probe_tokens", "tokens_per_correct"):
+            at = ("accuracy", metric, system, where)
+            yield names.row(*at, None, 0, unit="tokens", needs_gold=gold, missing=n + lost.total(), note=note)
     for metric, (values, unit) in measures.items():
         value = names.mean(values, tasks, metric, system, where)
         yield names.row("accuracy", metric, system, where, value, n, unit=unit, **told)
-    if full:
+    if full and not uncounted:
         cost = loc.tokens_per_correct(said["tokens"], hits)
         told["note"] = "; ".join(
             filter(None, (why, "" if cost is not None else "undefined: no correct diagnosis"))
