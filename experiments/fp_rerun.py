@@ -33,7 +33,19 @@ from faultline.results import Row
 from faultline.retrieval.environment import Environments
 
 OPTIONS = frozenset(
-    {"limit", "seed", "corpora", "policy", "retrieval", "agent", "faults", "embedder", "nli", "resamples"}
+    {
+        "limit",
+        "seed",
+        "corpora",
+        "policy",
+        "retrieval",
+        "agent",
+        "faults",
+        "embedder",
+        "nli",
+        "resamples",
+        "fp",
+    }
     | {"chat", "prices", "cache", "cache_max_mb", "budget", "calls"}
 )
 PLACEBOS = 3
@@ -234,6 +246,9 @@ class _Study:
 def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
     """By family and setting, systems down and depths across: exact hops, and what became of the cases."""
     pooled = table[table["condition"].str.startswith("depth=") & table["condition"].str.contains("family=")]
+    if pooled.empty:
+        counts = table.loc[table["table"] == "selection", ["metric", "condition", "value", "n_total"]]
+        return {"no case at any depth: why questions were skipped": counts.reset_index(drop=True)}
     depth, rest = (pooled["condition"].str.partition(";")[i] for i in (0, 2))
     pooled = pooled.assign(depth=depth, rest=rest)
     shown: dict[str, pd.DataFrame] = {}

@@ -25,7 +25,7 @@ from faultline.reporting.run_context import Outcome, RunContext, required_data_d
 from faultline.results import Row
 from faultline.stats import generator
 
-OPTIONS = frozenset({"limit", "seed", "chat", "resamples"})
+OPTIONS = frozenset({"limit", "seed", "chat", "resamples", "fp"})
 NEAR = (1, 3)
 """Distances from the blamed step that are reported beside the exact match."""
 

@@ -38,7 +38,7 @@ class Band:
     """Where int8 is not trusted: within ``width`` of the threshold ``tau`` on P(entailment)."""
 
     tau: float = 0.72
-    width: float = 0.1
+    width: float = 0.2
 
     def __post_init__(self) -> None:
         if not 0 <= self.tau <= 1 or not 0 <= self.width <= 1:
