@@ -42,4 +42,4 @@ def test_what_has_no_price_or_no_correct_diagnosis_is_missing(
 
 
 def test_the_rows_fit_the_results_table() -> None:
-    results.frame([OTHER, TOKENS, *priced_rows([OTHER, TOKENS], PRICE)])
+    assert len(results.frame([OTHER, TOKENS, *priced_rows([OTHER, TOKENS], PRICE)])) == 4

@@ -75,19 +75,7 @@ def figures(runs: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], Figure]]
 
 def depth_curves(runs: Mapping[str, pd.DataFrame]) -> Figure:
     """Exact-hop accuracy over failed cases by injection depth, with 95 % intervals."""
-    figure = Figure(figsize=(3.6 * len(runs) + 0.6, 4.4))
-    panels = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
-    for axes, (name, table) in zip(panels, runs.items(), strict=True):
-        where, title = STUDIES[name]
-        depths = _values(table, "accuracy", "exact_hop", "depth", f"{where};{DEFAULT}")
-        _curves(axes, depths, "depth of the fault")
-        counts = depths[depths["system"] == "jaccard_gate"].set_index("at")["n_scored"]
-        ticks = sorted(counts.index)
-        axes.set_xticks(ticks, [f"{int(at)}\nn={counts[at]}" for at in ticks])
-        axes.set_title(title)
-    panels[0].set_ylabel("exact hop, failed cases")
-    _legend(figure, panels[0])
-    return figure
+    return _by(runs, "accuracy", "depth", "depth of the fault")
 
 
 def outcomes(runs: Mapping[str, pd.DataFrame]) -> Figure:
@@ -116,12 +104,17 @@ def outcomes(runs: Mapping[str, pd.DataFrame]) -> Figure:
 
 def suffix_or_position(runs: Mapping[str, pd.DataFrame]) -> Figure:
     """Exact-hop accuracy by the hops that FOLLOWED the fault: position and distance are not the same."""
+    return _by(runs, "suffix", "suffix", "hops after the fault")
+
+
+def _by(runs: Mapping[str, pd.DataFrame], table_name: str, axis: str, label: str) -> Figure:
+    """A panel a study, exact-hop accuracy along an axis, with the failed cases under each tick."""
     figure = Figure(figsize=(3.6 * len(runs) + 0.6, 4.4))
     panels = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
     for axes, (name, table) in zip(panels, runs.items(), strict=True):
         where, title = STUDIES[name]
-        found = _values(table, "suffix", "exact_hop", "suffix", f"{where};{DEFAULT}")
-        _curves(axes, found, "hops after the fault")
+        found = _values(table, table_name, "exact_hop", axis, f"{where};{DEFAULT}")
+        _curves(axes, found, label)
         counts = found[found["system"] == "jaccard_gate"].set_index("at")["n_scored"]
         ticks = sorted(counts.index)
         axes.set_xticks(ticks, [f"{int(at)}\nn={counts[at]}" for at in ticks])
