@@ -34,6 +34,7 @@ Options (an experiment refuses those that it does not use):
 Data sets are read from FAULTLINE_DATA_DIR, models from FAULTLINE_MODELS_DIR, installed packages or the hub.
 The last line printed is the run directory.
 """
+MULTIRUN = ("-m", "--multirun")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -69,9 +70,10 @@ def _hydra(given: list[str], terminal: Terminal) -> int:
 
     from experiments.composition import compose, set_options
 
-    multirun = any(a in ("-m", "--multirun") for a in given)
+    multirun = any(a in MULTIRUN for a in given)
     if multirun:
-        return _sweep(given, terminal)
+        # Hydra takes its overrides in one piece: "+exp=NAME -m A=1,2" would be refused as it stands.
+        return _sweep(["-m", *(a for a in given if a not in MULTIRUN)], terminal)
     compose([a for a in given if not a.startswith("-") and a not in ("job", "all")])
     failures: list[FaultlineError] = []
 

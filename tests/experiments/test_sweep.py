@@ -217,3 +217,11 @@ def test_the_slurm_launcher_asks_for_one_job_each() -> None:
     told = {name: launcher[name] for name in ("partition", "timeout_min", "cpus_per_task", "mem_gb")}
     assert told == {"partition": "long", "timeout_min": 1440, "cpus_per_task": 4, "mem_gb": 16}
     assert launcher.array_parallelism == 16
+
+
+def test_the_flag_may_stand_anywhere(run: Run, tmp_path: Path) -> None:
+    """As the experiments' headers write it: the flag between the experiment and what is swept."""
+    done = run("+exp=charm_demo", "-m", "limit=0,-1", f"runs_dir={tmp_path}", "tracking=off")
+    assert "unrecognized arguments" not in done.stderr
+    assert done.stderr.count("limit=") >= 2
+    assert len(list(tmp_path.rglob("*.traceback.txt"))) == 2
