@@ -157,12 +157,26 @@ def _run_cell(
             return Missing.NOT_APPLICABLE
         return injector.inject(Site(task, clean, agent, policy, agent.top_k, query, cell.repeat))
 
-    jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
+    spared = {} if injector is None or client is None else _spared(corpus, tasks, base)
+    advance(len(spared))
+    asked = [task for task in tasks if task.id not in spared]
+    jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in asked]
     workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency
     again = client is not None and cfg.cache == "refresh"
     generate(store, jobs, agent, policy, corpus.name, advance, workers, again)
     found = load(store, [job.id_in(corpus.name) for job in jobs])
-    return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
+    made = {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
+    return {task.id: spared.get(task.id) or made[task.id] for task in tasks}
+
+
+def _spared(corpus: LoadedCorpus, tasks: Sequence[Task], base: Mapping[str, Outcome]) -> dict[str, Missing]:
+    """Tasks whose injected run would be paid for and never used: their clean run is not correct."""
+    out = {}
+    for task in tasks:
+        ran = base[task.id]
+        if isinstance(ran, Trajectory) and not is_correct(ran, corpus.gold[task.id]):
+            out[task.id] = ran.missing or Missing.WRONG_ANSWER
+    return out
 
 
 def environments_of(cfg: DictConfig, corpus: LoadedCorpus, embedder: Callable[[], Any]) -> Environments:

@@ -51,11 +51,16 @@ def question_of(body: dict[str, Any]) -> str:
     return next(t for t in texts if "Question: " in t).split("Question: ", 1)[1].split("\n")[0]
 
 
+def right(question: str) -> str:
+    """The correct answer: only a question that was answered correctly meets a fault."""
+    return CORPUS.gold[BY_QUESTION[question].id].answers[0]
+
+
 def searching(number: int, body: dict[str, Any]) -> Answer:
     """Searches for the first hop of the question's plan, then answers."""
     question = question_of(body)
     if any(m["role"] == "tool" for m in body["messages"]):
-        return completion("It is said so.\nFinal answer: x")
+        return completion(f"It is said so.\nFinal answer: {right(question)}")
     return call(CORPUS.gold[BY_QUESTION[question].id].hops[0].query)
 
 
@@ -101,7 +106,10 @@ def test_a_run_that_looks_elsewhere_this_time_misses_the_fault_and_is_skipped(tm
 
 
 def test_an_agent_that_never_searches_cannot_be_hit(tmp_path: Path) -> None:
-    with serving(lambda n, b: completion("I know it.\nFinal answer: x")) as wire:
+    def knowing(number: int, body: dict[str, Any]) -> Answer:
+        return completion(f"I know it.\nFinal answer: {right(question_of(body))}")
+
+    with serving(knowing) as wire:
         made = study(tmp_path, wire.url, "react")
     assert set(made.outcomes[FAULTY].values()) == {Missing.NOT_APPLICABLE}
     assert all(isinstance(o, Trajectory) for o in made.outcomes[CLEAN].values())
@@ -110,7 +118,12 @@ def test_an_agent_that_never_searches_cannot_be_hit(tmp_path: Path) -> None:
 def test_ircot_looks_first_for_the_question(tmp_path: Path) -> None:
     def thinking(number: int, body: dict[str, Any]) -> Answer:
         wanted = body["response_format"]["json_schema"]["schema"]["properties"]
-        values = {"thought": "So the answer is x.", "conclusion": "It is x.", "answer": "x"}
+        answer = right(question_of(body))
+        values = {
+            "thought": f"So the answer is {answer}.",
+            "conclusion": f"It is {answer}.",
+            "answer": answer,
+        }
         return completion(json.dumps({name: values[name] for name in wanted}))
 
     with serving(thinking) as wire:
@@ -122,3 +135,12 @@ def test_ircot_looks_first_for_the_question(tmp_path: Path) -> None:
             task = next(t for t in CORPUS.tasks if t.id == name)
             assert outcome.stages[0].query == task.question
             assert outcome.certificate.target in [h.passage.id for h in outcome.stages[0].hits]
+
+
+def test_what_was_answered_wrongly_is_not_run_again_with_a_fault(tmp_path: Path) -> None:
+    """Its injected run could never be used, and a language model's calls are paid for."""
+    with serving(lambda n, b: completion("I know it.\nFinal answer: nothing of the kind")) as wire:
+        made = study(tmp_path, wire.url, "react")
+        asked = len(wire.bodies)
+    assert set(made.outcomes[FAULTY].values()) == {Missing.WRONG_ANSWER}
+    assert asked == len(made.outcomes[CLEAN])
