@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from faultline.charm.guard import Guard, GuardOptions
 from faultline.charm.guard_models import Models, Scoring
 from faultline.errors import DataError
 from faultline.live.batching import MicroBatcher
-from faultline.records import Trajectory
+from faultline.live.watch import Watch
+from faultline.records import Stage, Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.stats import Estimate
 
-VERSION = 1
+VERSION = 2
 OPTIONS = frozenset({"limit", "seed", "corpora", "retrieval", "agent", "nli", "embedder", "charm", "bench"})
+Observe = Callable[[Stage], object]
 PAPER_MS = 215.0
 """LO/s of the paper's full row (Table IV), on an A100."""
 
@@ -51,7 +54,8 @@ def plan(cfg: DictConfig) -> list[str]:
     """What a run would do."""
     return [
         f"time: every stage of {cfg.limit} trajectories in each mode, batch 1, {cfg.bench.threads} threads",
-        f"load: {cfg.bench.open} open trajectories, {cfg.bench.workers} threads, micro-batches",
+        f"load: {cfg.bench.waves} waves of {cfg.bench.open} open trajectories, {cfg.bench.workers} threads, "
+        "micro-batches",
         "pay: nothing",
     ]
 
@@ -69,7 +73,6 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     models, quantised = _models(cfg)
     settings = settings_of(cfg)
     both = GuardOptions(settings, cfg.charm.consensus, cfg.charm.consensus_k, cfg.charm.confidence)
-    top1 = replace(both, settings=replace(settings, sfv=replace(settings.sfv, anchor="top1")))
     names = Names(
         experiment=context.experiment,
         dataset=study.corpus.name,
@@ -79,15 +82,15 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     )
     sheet = Sheet(names)
     try:
-        for mode, used, options in (
-            ("anchor=both;precision=fp32", models, both),
-            ("anchor=top1;precision=fp32", models, top1),
-            ("anchor=both;precision=int8", quantised, both),
-            ("anchor=top1;precision=int8", quantised, top1),
-        ):
-            _overhead(sheet, mode, used, options, trajectories, cfg)
+        modes = _modes(models, quantised, both)
+        stages = sum(len(t.stages) for t in trajectories)
+        with context.progress("stages, one at a time", stages * len(modes)) as advance:
+            for mode, used, options, watched in modes:
+                _overhead(sheet, mode, _observer(used, options, watched), trajectories, cfg, advance)
         _decide_alone(sheet, models, both.settings, trajectories)
-        _load(sheet, models, both, trajectories, cfg)
+        stages = cfg.bench.waves * cfg.bench.open * _rounds(trajectories, cfg)
+        with context.progress("stages, many open", stages) as advance:
+            _load(sheet, models, both, trajectories, cfg, advance)
     finally:
         torch.set_num_threads(before)
     return Outcome(
@@ -114,29 +117,54 @@ def _models(cfg: DictConfig) -> tuple[Models, Models]:
     from faultline.inference.nli import NliScorer
 
     loaded = load_classifier(resolved(cfg.nli))
-    embedder = EmbeddingScorer(load_embedder(resolved(cfg.embedder)))
-    fast = NliScorer(loaded, precision="int8")
-    return Models(NliScorer(loaded), embedder), Models(fast, embedder)
+    budget = cfg.bench.token_budget
+    embedder = EmbeddingScorer(load_embedder(resolved(cfg.embedder)), token_budget=budget)
+    exact = NliScorer(loaded, token_budget=budget)
+    fast = NliScorer(loaded, precision="int8", token_budget=budget)
+    return Models(exact, embedder), Models(fast, embedder)
+
+
+def _modes(
+    models: Models, quantised: Models, both: GuardOptions
+) -> tuple[tuple[str, Models, GuardOptions, bool], ...]:
+    """What is timed: name, models, options, and whether the failure policy's thread stands in between."""
+    top1 = replace(both, settings=replace(both.settings, sfv=replace(both.settings.sfv, anchor="top1")))
+    return (
+        ("anchor=both;precision=fp32", models, both, False),
+        ("anchor=both;precision=fp32;watch", models, both, True),
+        ("anchor=top1;precision=fp32", models, top1, False),
+        ("anchor=both;precision=int8", quantised, both, False),
+        ("anchor=top1;precision=int8", quantised, top1, False),
+    )
+
+
+def _observer(models: Scoring, options: GuardOptions, watched: bool) -> Callable[[Trajectory], Observe]:
+    """Begins a trajectory; what it gives judges that trajectory's stages."""
+    if watched:
+        watch = Watch("fail_open", models, options, timeout_s=600)
+        return lambda trajectory: partial(watch.observe, trajectory.id)
+    first = Guard(models, options)
+    return lambda trajectory: first.open(trajectory.id).observe
 
 
 def _overhead(
     sheet: Sheet,
     mode: str,
-    models: Scoring,
-    options: GuardOptions,
+    begin: Callable[[Trajectory], Observe],
     trajectories: Sequence[Trajectory],
     cfg: DictConfig,
+    advance: Callable[[int], None],
 ) -> None:
-    """Wall and CPU milliseconds of every ``observe``."""
-    first = Guard(models, options)
+    """Wall and CPU milliseconds of every stage."""
     wall, cpu = [], []
     for trajectory in trajectories:
-        guard = first.open(trajectory.id)
+        observe = begin(trajectory)
         for stage in trajectory.stages:
             clock = (time.perf_counter(), time.process_time())
-            guard.observe(stage)
+            observe(stage)
             wall.append(1000 * (time.perf_counter() - clock[0]))
             cpu.append(1000 * (time.process_time() - clock[1]))
+        advance(len(trajectory.stages))
     skipped = min(cfg.bench.warm_up, len(wall) - 1)
     for metric, values in (("wall", wall[skipped:]), ("cpu", cpu[skipped:])):
         for name, q in (("p50", 50), ("p99", 99)):
@@ -167,47 +195,70 @@ def _decide_alone(
         sheet.add("overhead", f"wall_{name}", "guard", "decide alone", value, "ms")
 
 
+def _rounds(trajectories: Sequence[Trajectory], cfg: DictConfig) -> int:
+    return min(int(cfg.bench.rounds), *(len(t.stages) for t in trajectories))
+
+
 def _load(
-    sheet: Sheet, models: Scoring, options: GuardOptions, trajectories: Sequence[Trajectory], cfg: DictConfig
+    sheet: Sheet,
+    models: Scoring,
+    options: GuardOptions,
+    trajectories: Sequence[Trajectory],
+    cfg: DictConfig,
+    advance: Callable[[int], None],
 ) -> None:
-    """All trajectories are open at once and go forward a stage a round; their texts differ."""
-    batcher = MicroBatcher(models, max_jobs=cfg.bench.workers, queued=2 * cfg.bench.workers)
-    first = Guard(batcher, options)
-    rounds = min(cfg.bench.rounds, *(len(t.stages) for t in trajectories))
-    opened = [(first.open(str(i)), trajectories[i % len(trajectories)]) for i in range(cfg.bench.open)]
-    condition = (
-        f"open={cfg.bench.open};stages={rounds};workers={cfg.bench.workers};threads={cfg.bench.threads}"
-    )
-    memory, waits = [resident_mb()], []
+    """All trajectories of a wave are open at once and go forward a stage a round; their texts differ.
+
+    A finished wave is closed and another one opened: what memory grows by between the ends of waves is lost.
+    """
+    bench = cfg.bench
+    batcher = MicroBatcher(models, max_jobs=bench.workers, queued=2 * bench.workers)
+    watch = Watch("fail_open", batcher, options, timeout_s=600, max_open=bench.open, running=bench.workers)
+    rounds = _rounds(trajectories, cfg)
+    memory, waits, marks = [resident_mb()], [], []
     start = time.perf_counter()
-    with ThreadPoolExecutor(cfg.bench.workers) as pool:
-        for at in range(rounds):
-            waits += list(pool.map(_step(at), range(len(opened)), opened))
-            memory.append(resident_mb())
+    with ThreadPoolExecutor(bench.workers) as pool:
+        for wave in range(bench.waves):
+            cases = [(f"{wave}/{i}", trajectories[i % len(trajectories)]) for i in range(bench.open)]
+            for at in range(rounds):
+                waits += list(pool.map(_step(watch, at), cases))
+                memory.append(resident_mb())
+                advance(len(cases))
+            marks.append(watch.open_trajectories)
+            for name, _ in cases:
+                watch.close(name)
     seconds = time.perf_counter() - start
     batcher.close()
-    done = len(opened) * rounds
+    done = bench.open * rounds * bench.waves
+    ends = memory[rounds::rounds]
     values = {
+        "open": (min(marks), "count", bench.waves),
+        "failures": (watch.failures, "count", done),
         "stages_per_s": (done / seconds, "1/s", done),
         "stages_per_batch": (done / max(1, batcher.batches), "count", batcher.batches),
         "wait_p50": (float(np.percentile(waits, 50)), "ms", done),
         "wait_p99": (float(np.percentile(waits, 99)), "ms", done),
         "rss_start": (memory[0], "MB", 1),
-        "rss_after_first_round": (memory[1], "MB", 1),
-        "rss_after_last_round": (memory[-1], "MB", 1),
-        "kb_per_open_trajectory": (1000 * (memory[-1] - memory[1]) / len(opened), "kB", len(opened)),
+        "rss_first_round": (memory[1], "MB", 1),
+        "rss_first_wave": (ends[0], "MB", 1),
+        "rss_last_wave": (ends[-1], "MB", 1),
+        "kb_per_open_trajectory": (1000 * (ends[0] - memory[1]) / bench.open, "kB", bench.open),
     }
+    condition = (
+        f"open={bench.open};stages={rounds};waves={bench.waves};workers={bench.workers};"
+        f"threads={bench.threads}"
+    )
     for metric, (value, unit, n) in values.items():
-        sheet.add("load", metric, "guard", condition, Estimate(value, None, None, n), unit)
+        sheet.add("load", metric, "guard", condition, Estimate(float(value), None, None, n), unit)
 
 
-def _step(at: int) -> Callable[[int, tuple[Guard, Trajectory]], float]:
-    def go(number: int, pair: tuple[Guard, Trajectory]) -> float:
-        guard, trajectory = pair
+def _step(watch: Watch, at: int) -> Callable[[tuple[str, Trajectory]], float]:
+    def go(case: tuple[str, Trajectory]) -> float:
+        name, trajectory = case
         stage = trajectory.stages[at]
         clock = time.perf_counter()
         # Another text in each trajectory, so that nothing is answered twice.
-        guard.observe(replace(stage, text=f"{stage.text} (case {number})" if stage.text else ""))
+        watch.observe(name, replace(stage, text=f"{stage.text} (case {name})" if stage.text else ""))
         return 1000 * (time.perf_counter() - clock)
 
     return go

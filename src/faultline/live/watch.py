@@ -25,7 +25,7 @@ from faultline.records import Stage
 
 POLICIES = ("fail_open", "fail_closed")
 RUNNING = 8
-"""Judgements that may hang at once; further ones fail at once instead of piling up threads."""
+"""Judgements at once by default."""
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,9 @@ class Watch:
         timeout_s: A judgement that takes longer is a failure; the pipeline waits no longer than that.
         audit: Where decisions are written, None for nowhere.
         max_open: Open trajectories at most; a further one is a failure (``too_many_open``).
+        running: Judgements at once at most, hung ones included; a further one is a failure (``busy``)
+            instead of one more thread. Behind a :class:`faultline.live.batching.MicroBatcher` give at least
+            as many as threads of the pipeline observe at once, else batches cannot fill.
 
     Raises:
         ConfigError: An unknown policy or impossible limit.
@@ -81,17 +84,18 @@ class Watch:
         timeout_s: float = 10.0,
         audit: AuditLog | None = None,
         max_open: int = 10_000,
+        running: int = RUNNING,
     ) -> None:
         require_choice("watch.on_failure", on_failure, POLICIES)
         require_above("watch.timeout_s", timeout_s, 0.0)
-        if max_open < 1:
-            raise ConfigError(f"watch.max_open={max_open}: must be at least 1")
+        if max_open < 1 or running < 1:
+            raise ConfigError(f"watch.max_open={max_open}, running={running}: must be at least 1")
         self.on_failure, self.timeout_s, self.audit, self.max_open = on_failure, timeout_s, audit, max_open
         self.failures = 0
         self._first = Guard(models, options)
         self._guards: dict[str, Guard] = {}
         self._lock = threading.Lock()
-        self._running = threading.BoundedSemaphore(RUNNING)
+        self._running = threading.BoundedSemaphore(running)
 
     @property
     def options(self) -> GuardOptions:
@@ -183,13 +187,15 @@ class Watch:
         answer: queue.Queue[tuple[Verdict, Callable[[], None]] | str] = queue.Queue(maxsize=1)
 
         def work() -> None:
+            found: tuple[Verdict, Callable[[], None]] | str
             try:
-                answer.put(guard.assess(stage))
+                found = guard.assess(stage)
             except BaseException as error:  # noqa: BLE001 - whatever it is, it stays in here
                 # The message may quote a prompt or a key: only its kind leaves.
-                answer.put(type(error).__name__)
-            finally:
-                self._running.release()
+                found = type(error).__name__
+            # Before the answer: who gets it may ask again at once, and must find the place free.
+            self._running.release()
+            answer.put(found)
 
         threading.Thread(target=work, name="faultline-guard", daemon=True).start()
         try:
