@@ -11,8 +11,7 @@ from faultline.attribution.nli_sufficiency import NliSufficiency, score
 from faultline.attribution.panel import panel
 from faultline.attribution.rerun_rows import Names
 from faultline.attribution.trace_cases import case_of, diagnose
-from faultline.inference.nli import NliScorer
-from faultline.records import Trajectory
+from faultline.records import Trajectory, Verifier
 from faultline.results import Row
 from faultline.stats import wilson
 from faultline.traces.annotation import Annotated
@@ -21,7 +20,7 @@ TABLE = "hop_guesses"
 
 
 def diagnosed(
-    trajectories: Sequence[Trajectory], known: Mapping[str, Annotated], scorer: NliScorer, seed: int
+    trajectories: Sequence[Trajectory], known: Mapping[str, Annotated], scorer: Verifier, seed: int
 ) -> pd.DataFrame:
     """Guesses of all diagnosers that act on nothing, with the annotated hop beside them."""
     cases = [case_of(trajectory, None) for trajectory in trajectories]
