@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 
 from faultline.live.audit import AuditLog
-from faultline.live.human import Checkpoint
+from faultline.live.human import Checkpoint, remember
 from faultline.live.langgraph import Reading, guarded, rollback_config
 from faultline.live.watch import Watch
 from tests.live.agents import words
@@ -213,3 +213,11 @@ def test_a_second_run_that_fails_leaves_the_first(tmp_path):
     assert watch.failures == 1
     with pytest.raises(ValueError, match="own"):
         builder.compile().invoke({"query": "broken"})
+
+
+def test_questions_that_nobody_answers_do_not_pile_up():
+    waiting = {}
+    for i in range(5):
+        remember(waiting, i, str(i), limit=3)
+    remember(waiting, 3, "again", limit=3)
+    assert waiting == {2: "2", 3: "again", 4: "4"}

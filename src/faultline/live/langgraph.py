@@ -19,7 +19,7 @@ from langgraph.types import interrupt
 
 from faultline.charm.routing import HUMAN
 from faultline.charm.verdict import Verdict
-from faultline.live.human import Checkpoint, Decision, decided
+from faultline.live.human import Checkpoint, Decision, decided, remember
 from faultline.live.human import question as human_question
 from faultline.live.langchain import has_checkpointer, thread_id
 from faultline.live.watch import Seen, Watch
@@ -201,7 +201,7 @@ class _Judge:
         if seen.action == HUMAN and self.checkpoint is not None:
             stages = self.watch.guard(thread).stages
             asked = asked or human_question(self.checkpoint, thread, seen, stages)
-            self.waiting[thread] = (update, seen, asked)
+            remember(self.waiting, thread, (update, seen, asked))
             decision = _decision(self.checkpoint, asked)
             self.waiting.pop(thread, None)
             fields = {"decision": decision.kind, "by": decision.by, "reason": decision.why}
