@@ -19,7 +19,7 @@ from faultline.records import Stage
 DECISIONS = ("approve", "edit", "reject")
 KIND = "faultline.human_checkpoint"
 WAITING = 10_000
-"""Questions that a process remembers; the oldest ones, which nobody answered, are forgotten and asked anew."""
+"""Questions that a process remembers; the oldest, which nobody answered, are forgotten and asked anew."""
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
