@@ -20,10 +20,12 @@ from faultline.charm.decide import Verdicts, decide
 from faultline.charm.score_table import to_frame
 from faultline.charm.scores import StageScores
 from faultline.charm.scoring import assemble, consensus_anchors, requests
+from faultline.codec import key_of
 from faultline.errors import DataError
 from faultline.records import Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.stats import Estimate, bootstrap, generator, wilson
+from faultline.store import AppendStore, exclusive
 from faultline.traces import annotation
 from faultline.traces.reading import read
 from faultline.traces.steps import Traces
@@ -101,6 +103,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "models": {"nli": identity(cfg.nli), "embedder": identity(cfg.embedder)},
             "label2id": dict(scorer.label2id),
             "backbones": backbones,
+            "stores": [_stored(used, context)],
             "skipped_steps": found.skipped,
         },
     )
@@ -114,6 +117,16 @@ def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "CHARM on traces": shown[columns].round(3).fillna("").reset_index(drop=True),
         "Hops named, and right where annotated": trace_diagnoses.shown(table).round(3).fillna(""),
     }
+
+
+def _stored(used: list[Trajectory], context: RunContext) -> str:
+    """Keep the trajectories where the viewer finds those of every run; the store's name under the stores."""
+    name = f"traces/{key_of(used)}.jsonl"
+    store = AppendStore(context.stores / name)
+    with exclusive(store.path.with_suffix(".lock")):
+        known = store.read()
+        store.append([(t.id, {"trajectory": t}) for t in used if t.id not in known])
+    return name
 
 
 def _annotation_input(cfg: DictConfig) -> dict[str, str]:
