@@ -55,10 +55,11 @@ def test_every_prompt_of_every_arm_is_one_record_after_the_trajectories(run):
 
 def test_envelopes_in_order_with_what_they_whisper(run):
     chain = next(chained.views(run))
-    assert [(e["from"], e["to"], e["text"], e["note"]) for e in chain["envelopes"]] == [
-        ("FrontEndAgent", "SecondLevelReviewer", hostile.text(1), ""),
-        ("SecondLevelReviewer", "ThirdLevelReviewer", "two", "from memory; whisper: doubt = high"),
-        ("ThirdLevelReviewer", "user", "three", "envelope cannot be read"),
+    fields = ("from", "to", "text", "whisper", "note")
+    assert [tuple(e[f] for f in fields) for e in chain["envelopes"]] == [
+        ("FrontEndAgent", "SecondLevelReviewer", hostile.text(1), "", ""),
+        ("SecondLevelReviewer", "ThirdLevelReviewer", "two", "doubt\nhigh", "from memory"),
+        ("ThirdLevelReviewer", "user", "three", "", "envelope cannot be read"),
     ]
     assert chain["answer"] == "three"
     assert chain["stages"][0]["scores"] == {

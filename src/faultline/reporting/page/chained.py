@@ -109,17 +109,14 @@ def _stage(row: Record, kpis: dict[str, float | None]) -> Record:
 
 def _envelope(row: Record) -> Record:
     said, stage = unpack(str(row["envelope"])), str(row["stage"])
-    notes = ["from memory" if row["hit"] else ""]
-    if isinstance(said, StageMessage):
-        text = said.utterance
-        notes.append(f"whisper: {said.whisper_context} = {said.whisper_value}" if said.whisper_value else "")
-    else:
-        text = str(row["text"] or "")
-        notes.append("envelope cannot be read")
+    read = isinstance(said, StageMessage)
+    notes = ("from memory" if row["hit"] else "", "" if read else "envelope cannot be read")
+    whispered = (said.whisper_context, said.whisper_value) if isinstance(said, StageMessage) else ()
     return {
         "from": AGENTS.get(stage, stage),
         "to": NEXT.get(stage, ""),
-        "text": text,
+        "text": said.utterance if isinstance(said, StageMessage) else str(row["text"] or ""),
+        "whisper": "\n".join(text for text in whispered if text),
         "note": "; ".join(note for note in notes if note),
         "raw": str(row["envelope"]),
     }
