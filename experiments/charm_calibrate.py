@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
 
-from experiments import charm_eval
+from experiments import charm_confidence, charm_eval
 from experiments.charm_eval import Scored, score_study, settings_of
 from experiments.charm_multiverse import Sets, paired_sets
 from experiments.charm_rows import Sheet
@@ -16,6 +17,7 @@ from faultline.charm import fit, metrics
 from faultline.charm.calibration_file import Calibration, Fitted, save
 from faultline.charm.decide import CharmSettings, decide
 from faultline.charm.grid import Axes, Grid, search, simplex
+from faultline.charm.options import require_choice
 from faultline.errors import ConfigError, DataError, Missing
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.stats import Estimate
@@ -41,8 +43,9 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "charm_calibrate: corpora.split must be train; use corpora=hotpotqa_train or another _train"
         )
     made = score_study(cfg, context)
-    base, sheet = settings_of(cfg), Sheet(made.names)
+    sheet = Sheet(made.names)
     sets = next(paired_sets(cfg, made))
+    base = _with_temperature(cfg, settings_of(cfg), made, sheet, sets.condition)
     rows = np.concatenate([sets.injected, sets.clean])
     stage = np.concatenate([sets.stage, np.zeros(len(sets.clean), dtype=np.int64)])
     scores = made.scores[rows]
@@ -76,6 +79,24 @@ def summary(table: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
         for r in table[table["table"] == "calibration"].to_dict("records")
     ]
     return {"Fitted on train files (no test of anything)": pd.DataFrame(lines)}
+
+
+def _with_temperature(
+    cfg: DictConfig, settings: CharmSettings, made: Scored, sheet: Sheet, condition: str
+) -> CharmSettings:
+    """The settings with the temperature that was asked for; rows of how each method calibrates.
+
+    Raises:
+        DataError: ``calibrate.temperature=fitted`` and the train runs state too few confidences.
+    """
+    require_choice("calibrate.temperature", str(cfg.calibrate.temperature), ("paper", "fitted"))
+    kinds = frozenset(("logprobs",) if cfg.charm.confidence == "logprobs" else ("logprobs", "stated"))
+    given = charm_confidence.stated(made.study, kinds)
+    charm_confidence.measure(sheet, given, condition, str(cfg.trainer.accelerator))
+    if cfg.calibrate.temperature == "paper":
+        return settings
+    value = charm_confidence.temperature(given, str(cfg.trainer.accelerator))
+    return replace(settings, cpm=replace(settings.cpm, temperature=value))
 
 
 def _axes(cfg: DictConfig) -> Axes:

@@ -159,7 +159,8 @@ def _run_cell(
 
     jobs = [Job(task, condition, cell.repeat, partial(prepare, task)) for task in tasks]
     workers = 1 if client is None else chat_models.calls_of(cfg, client.spec).concurrency
-    generate(store, jobs, agent, policy, corpus.name, advance, workers)
+    again = client is not None and cfg.cache == "refresh"
+    generate(store, jobs, agent, policy, corpus.name, advance, workers, again)
     found = load(store, [job.id_in(corpus.name) for job in jobs])
     return {job.task.id: found[job.id_in(corpus.name)] for job in jobs}
 

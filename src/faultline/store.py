@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,15 @@ class AppendStore:
             raise disk_error(error, self.path) from error
         known.update(name for name, _ in records)
         self._end += len(block)
+
+    def drop(self, names: Collection[str]) -> None:
+        """Take records out, so that they can be made anew; the file is replaced as a whole or not at all."""
+        if not self._names() & set(names):
+            return
+        kept = [(name, record) for name, record in self._lines() if name not in names]
+        block = b"".join(_line({"id": name, "record": record}) for name, record in kept)
+        write_file(self.path, block)
+        self._known, self._end = {name for name, _ in kept}, len(block)
 
     def _names(self) -> set[str]:
         if self._known is None:

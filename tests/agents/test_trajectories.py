@@ -8,6 +8,7 @@ import threading
 from functools import partial
 
 import pytest
+from tqdm import tqdm
 
 from faultline.agents.five_stage import FiveStage
 from faultline.agents.trajectories import Job, generate, is_correct, load
@@ -102,6 +103,8 @@ def test_samples_and_conditions_are_records_of_their_own(small, tmp_path):
 
 def both_conditions(corpus, path, done):
     """A process's work: clean runs, then changed ones; what is done goes down the pipe as it is done."""
+    # A lock that forks share stays locked for ever once a child that holds it is killed.
+    tqdm.set_lock(threading.RLock())
     policy, store = ReaderSettings().build(corpus), AppendStore(path)
     done.send(0)
     for scope in (None, "corpus"):

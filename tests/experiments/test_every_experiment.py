@@ -1,15 +1,17 @@
-"""Every file in conf/exp runs on a shrunken configuration."""
+"""Every file in conf/exp runs on a shrunken configuration, and W&B gets every table and figure of it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
 from experiments.catalogue import CONF, module_of
 from faultline import results
+from faultline.reporting import wandb_files
 from tests.experiments.conftest import Run
 
 SHRUNK = {"limit": "8", "resamples": "100"}
@@ -26,13 +28,28 @@ def test_it_runs(name: str, run: Run, tmp_path: Path) -> None:
     options = [
         f"{key}={value}" for key, value in {**SHRUNK, **_own(name)}.items() if key.split(".")[0] in understood
     ]
-    done = run(f"+exp={name}", *options, f"runs_dir={tmp_path}", "tracking=off")
+    done = run(f"+exp={name}", *options, f"runs_dir={tmp_path}", "tracking=offline")
     assert done.returncode == 0, done.stderr
     directory = Path(done.stdout.strip().splitlines()[-1])
     table = results.read(directory / "results.parquet")
     assert len(table) > 0
     assert set(table["experiment"]) == {name}
     assert (directory / "DONE").exists()
+    assert_mirrored(directory)
+
+
+def assert_mirrored(directory: Path) -> None:
+    """Every table that the run wrote is in its W&B log, row by row, and so is every figure that it drew."""
+    (path,) = wandb_files.find([directory])
+    logged = wandb_files.read(path)
+    arrived = {name: len(table) for name, table in logged.tables().items()}
+    written = {p.stem: pq.read_metadata(p).num_rows for p in directory.glob("*.parquet")}
+    assert written.items() <= arrived.items()
+    by_table = sum(rows for name, rows in arrived.items() if name.startswith("table/"))
+    assert by_table == written["results"]
+    figures = {f"figure/{p.stem}" for p in directory.rglob("*.png") if "wandb" not in p.parts}
+    assert figures <= set(logged.summary)
+    assert arrived["trajectories"] == 0 or logged.summary["trajectories/logged"] > 0
 
 
 def _own(name: str) -> dict[str, str]:

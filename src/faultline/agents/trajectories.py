@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from faultline.chat.budget import Used, metered
@@ -47,13 +48,16 @@ def generate(
     dataset: str,
     progress: Callable[[int], None] = lambda done: None,
     workers: int = 1,
+    again: bool = False,
 ) -> None:
-    """Run every job whose trajectory the store does not hold.
+    """Run every job whose trajectory the store does not hold, or holds with a call that timed out.
 
-    A second process with the same store waits for the first, then finds its work done.
+    A timeout is not something the model said: as in the reply cache, another process asks again. A second
+    process with the same store waits for the first, then finds its work done.
 
     Args:
         workers: Trajectories at once, for policies that wait for a server; the store keeps the jobs' order.
+        again: Also run those that the store holds, unless this process made them (``cache=refresh``).
     """
 
     def work(job: Job) -> tuple[str, dict[str, Any]]:
@@ -74,8 +78,12 @@ def generate(
         return name, {**record, "usage": used[-1]} if used[-1].calls else record
 
     with exclusive(store.path.with_suffix(".lock")):
-        known = store.ids()
         everything = list(jobs)
+        mine = _made_here.setdefault(store.path.absolute(), set())
+        wanted = {job.id_in(dataset) for job in everything} - mine
+        store.drop(wanted if again else wanted & _timed_out(store))
+        mine |= wanted
+        known = store.ids()
         pending = [job for job in everything if job.id_in(dataset) not in known]
         progress(len(everything) - len(pending))
         for record in _in_order(work, pending, workers):
@@ -113,6 +121,24 @@ def _in_order(
             yield from pool.map(work, jobs)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _timed_out(store: AppendStore) -> set[str]:
+    """Ids of the trajectories in which a call timed out."""
+
+    def stages(record: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+        # Only a language model's calls time out, and only its trajectories hold their usage.
+        return record["trajectory"]["stages"] if "usage" in record and "trajectory" in record else ()
+
+    return {
+        name
+        for name, record in store.read().items()
+        if any(stage.get("missing") == Missing.TIMEOUT for stage in stages(record))
+    }
+
+
+_made_here: dict[Path, set[str]] = {}
+"""Ids that this process made or took from each store: they are made once a process."""
 
 
 def _finished(
