@@ -71,9 +71,11 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     asked = requests(
         used, consensus_anchors(used, cfg.charm.consensus_k, cfg.charm.consensus, embedder.encode)
     )
+    with context.tokens("embedding") as advance:
+        rows = embedder.encode(asked.texts, advance)
     with context.tokens("NLI") as advance:
         judged = scorer.score(asked.pairs, advance)
-    scores = assemble(used, asked, judged.probs, embedder.encode(asked.texts), cfg.charm.confidence)
+    scores = assemble(used, asked, judged.probs, rows, cfg.charm.confidence)
     verdicts = decide(scores, settings_of(cfg))
     backbones = sorted({t.backbone for t in used})
     names = Names(
@@ -83,7 +85,10 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         nli=f"{scorer.name}@{scorer.digest}",
         embedder=f"{embedder.name}@{embedder.digest}",
     )
-    guesses = trace_diagnoses.diagnosed(used, known, scorer, cfg.seed)
+    with context.tokens("sufficiency") as advance:
+        guesses = trace_diagnoses.diagnosed(
+            used, known, lambda pairs: scorer.score(pairs, advance).probs, cfg.seed
+        )
     theirs = FpNames(
         names.experiment, names.dataset, names.backbone, names.embedder, cfg.resamples, 0, names.nli
     )

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from faultline.attribution.diagnosis import Diagnoser
-from faultline.attribution.nli_sufficiency import NliSufficiency, score
+from faultline.attribution.nli_sufficiency import NliSufficiency, Pair, pairs_of
 from faultline.attribution.panel import panel
 from faultline.attribution.rerun_rows import Names
 from faultline.attribution.trace_cases import case_of, diagnose
-from faultline.records import Trajectory, Verifier
+from faultline.records import Trajectory
 from faultline.results import Row
 from faultline.stats import wilson
 from faultline.traces.annotation import Annotated
 
+FloatArray = npt.NDArray[np.float64]
 TABLE = "hop_guesses"
 
 
 def diagnosed(
-    trajectories: Sequence[Trajectory], known: Mapping[str, Annotated], scorer: Verifier, seed: int
+    trajectories: Sequence[Trajectory],
+    known: Mapping[str, Annotated],
+    verify: Callable[[list[Pair]], FloatArray],
+    seed: int,
 ) -> pd.DataFrame:
-    """Guesses of all diagnosers that act on nothing, with the annotated hop beside them."""
+    """Guesses of all diagnosers that act on nothing, with the annotated hop beside them.
+
+    Args:
+        trajectories: Traces.
+        known: Annotations by trace id.
+        verify: (document, claim) pairs to probabilities, shape (n, 3), entailment first.
+        seed: Of the random guess.
+    """
     cases = [case_of(trajectory, None) for trajectory in trajectories]
-    asked: list[Diagnoser] = [*panel("trace", None, seed), NliSufficiency(score(scorer, cases))]
+    pairs = sorted({pair for case in cases for hop in case.hops for pair in pairs_of(hop)})
+    entailed = dict(zip(pairs, map(float, verify(pairs)[:, 0]), strict=True)) if pairs else {}
+    asked: list[Diagnoser] = [*panel("trace", None, seed), NliSufficiency(entailed)]
     table = diagnose(trajectories, asked, known)
     hops = {case.id: len(case.hops) for case in cases}
     blamed = {t.id: known[t.task_id].hop for t in trajectories if t.task_id in known}
