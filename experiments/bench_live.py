@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +25,35 @@ from experiments.models import identity, resolved
 from faultline.charm.decide import CharmSettings
 from faultline.charm.guard import Guard, GuardOptions
 from faultline.charm.guard_models import Models, Scoring
+from faultline.charm.verdict import Verdict
 from faultline.errors import DataError
 from faultline.live.batching import MicroBatcher
 from faultline.live.watch import Watch
 from faultline.records import Stage, Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
-from faultline.stats import Estimate
+from faultline.stats import Estimate, wilson
 
-VERSION = 2
+VERSION = 3
 OPTIONS = frozenset({"limit", "seed", "corpora", "retrieval", "agent", "nli", "embedder", "charm", "bench"})
-Observe = Callable[[Stage], object]
+Observe = Callable[[Stage], Verdict | None]
 PAPER_MS = 215.0
 """LO/s of the paper's full row (Table IV), on an A100."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to run the guard."""
+
+    anchor: str
+    precision: str
+    models: Models
+    options: GuardOptions
+    watched: bool = False
+
+    @property
+    def name(self) -> str:
+        """As in the condition of a row."""
+        return f"anchor={self.anchor};precision={self.precision}" + (";watch" if self.watched else "")
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
@@ -70,27 +86,32 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         raise DataError(f"{study.corpus.name}: no trajectory was made; raise limit")
     before = torch.get_num_threads()
     torch.set_num_threads(cfg.bench.threads)
-    models, quantised = _models(cfg)
+    models = _models(cfg)
+    exact = models["fp32"]
     settings = settings_of(cfg)
     both = GuardOptions(settings, cfg.charm.consensus, cfg.charm.consensus_k, cfg.charm.confidence)
     names = Names(
         experiment=context.experiment,
         dataset=study.corpus.name,
         backbone=trajectories[0].backbone,
-        nli=f"{models.verifier.name}@{models.verifier.digest}",  # type: ignore[attr-defined]
-        embedder=f"{models.embedder.name}@{models.embedder.digest}",  # type: ignore[attr-defined]
+        nli=f"{exact.verifier.name}@{exact.verifier.digest}",  # type: ignore[attr-defined]
+        embedder=f"{exact.embedder.name}@{exact.embedder.digest}",  # type: ignore[attr-defined]
     )
     sheet = Sheet(names)
     try:
-        modes = _modes(models, quantised, both)
+        modes = _modes(models, both)
         stages = sum(len(t.stages) for t in trajectories)
+        said: dict[str, list[Verdict | None]] = {}
         with context.progress("stages, one at a time", stages * len(modes)) as advance:
-            for mode, used, options, watched in modes:
-                _overhead(sheet, mode, _observer(used, options, watched), trajectories, cfg, advance)
-        _decide_alone(sheet, models, both.settings, trajectories)
+            for mode in modes:
+                said[mode.name] = _overhead(sheet, mode, trajectories, cfg, advance)
+        for mode in modes:
+            if mode.precision != "fp32":
+                _parity(sheet, mode, said[mode.name], said[replace(mode, precision="fp32").name])
+        _decide_alone(sheet, exact, both.settings, trajectories)
         stages = cfg.bench.waves * cfg.bench.open * _rounds(trajectories, cfg)
         with context.progress("stages, many open", stages) as advance:
-            _load(sheet, models, both, trajectories, cfg, advance)
+            _load(sheet, exact, both, trajectories, cfg, advance)
     finally:
         torch.set_num_threads(before)
     return Outcome(
@@ -107,71 +128,88 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
 def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What is printed."""
     shown = table[["table", "metric", "condition", "value", "unit", "n_scored", "note"]]
-    return {f"Live guard (paper: {PAPER_MS:g} ms a stage on an A100)": shown.round(2).reset_index(drop=True)}
+    return {f"Live guard (paper: {PAPER_MS:g} ms a stage on an A100)": shown.round(3).reset_index(drop=True)}
 
 
-def _models(cfg: DictConfig) -> tuple[Models, Models]:
-    """Scorers without a score cache, in fp32 and with int8 linear layers in the verifier."""
+def _models(cfg: DictConfig) -> dict[str, Models]:
+    """Scorers without a score cache, by precision; the weights are read once."""
     from faultline.inference.checkpoints import load_classifier, load_embedder
     from faultline.inference.embed import EmbeddingScorer
     from faultline.inference.nli import NliScorer
 
-    loaded = load_classifier(resolved(cfg.nli))
-    budget = cfg.bench.token_budget
-    embedder = EmbeddingScorer(load_embedder(resolved(cfg.embedder)), token_budget=budget)
-    exact = NliScorer(loaded, token_budget=budget)
-    fast = NliScorer(loaded, precision="int8", token_budget=budget)
-    return Models(exact, embedder), Models(fast, embedder)
+    nli, embedder = load_classifier(resolved(cfg.nli)), load_embedder(resolved(cfg.embedder))
+    budget = int(cfg.bench.token_budget)
+    return {
+        precision: Models(
+            NliScorer(nli, precision, budget), EmbeddingScorer(embedder, precision, budget), precision
+        )
+        for precision in dict.fromkeys(("fp32", *map(str, cfg.bench.precisions)))
+    }
 
 
-def _modes(
-    models: Models, quantised: Models, both: GuardOptions
-) -> tuple[tuple[str, Models, GuardOptions, bool], ...]:
-    """What is timed: name, models, options, and whether the failure policy's thread stands in between."""
+def _modes(models: Mapping[str, Models], both: GuardOptions) -> list[Mode]:
+    """What is timed: anchors and precision, and once with the failure policy's thread in between."""
     top1 = replace(both, settings=replace(both.settings, sfv=replace(both.settings.sfv, anchor="top1")))
-    return (
-        ("anchor=both;precision=fp32", models, both, False),
-        ("anchor=both;precision=fp32;watch", models, both, True),
-        ("anchor=top1;precision=fp32", models, top1, False),
-        ("anchor=both;precision=int8", quantised, both, False),
-        ("anchor=top1;precision=int8", quantised, top1, False),
-    )
+    found = [Mode("both", "fp32", models["fp32"], both, watched=True)]
+    for precision, used in models.items():
+        found += [Mode("both", precision, used, both), Mode("top1", precision, used, top1)]
+    return found
 
 
-def _observer(models: Scoring, options: GuardOptions, watched: bool) -> Callable[[Trajectory], Observe]:
+def _observer(mode: Mode) -> Callable[[Trajectory], Observe]:
     """Begins a trajectory; what it gives judges that trajectory's stages."""
-    if watched:
-        watch = Watch("fail_open", models, options, timeout_s=600)
-        return lambda trajectory: partial(watch.observe, trajectory.id)
-    first = Guard(models, options)
+    if mode.watched:
+        watch = Watch("fail_open", mode.models, mode.options, timeout_s=600)
+        return lambda trajectory: lambda stage: watch.observe(trajectory.id, stage).verdict
+    first = Guard(mode.models, mode.options)
     return lambda trajectory: first.open(trajectory.id).observe
 
 
 def _overhead(
     sheet: Sheet,
-    mode: str,
-    begin: Callable[[Trajectory], Observe],
+    mode: Mode,
     trajectories: Sequence[Trajectory],
     cfg: DictConfig,
     advance: Callable[[int], None],
-) -> None:
-    """Wall and CPU milliseconds of every stage."""
-    wall, cpu = [], []
+) -> list[Verdict | None]:
+    """Wall and CPU milliseconds of every stage; returns the verdicts."""
+    begin = _observer(mode)
+    wall, cpu, said = [], [], []
     for trajectory in trajectories:
         observe = begin(trajectory)
         for stage in trajectory.stages:
             clock = (time.perf_counter(), time.process_time())
-            observe(stage)
+            said.append(observe(stage))
             wall.append(1000 * (time.perf_counter() - clock[0]))
             cpu.append(1000 * (time.process_time() - clock[1]))
         advance(len(trajectory.stages))
     skipped = min(cfg.bench.warm_up, len(wall) - 1)
     for metric, values in (("wall", wall[skipped:]), ("cpu", cpu[skipped:])):
         for name, q in (("p50", 50), ("p99", 99)):
-            condition = f"{mode};threads={cfg.bench.threads}"
+            condition = f"{mode.name};threads={cfg.bench.threads}"
             value = Estimate(float(np.percentile(values, q)), None, None, len(values))
             note = f"first {skipped} stages left out" if skipped else ""
             sheet.add("overhead", f"{metric}_{name}", "guard", condition, value, "ms", None, note)
+    return said
+
+
+def _parity(
+    sheet: Sheet, mode: Mode, said: Sequence[Verdict | None], exact: Sequence[Verdict | None]
+) -> None:
+    """How far a precision's verdicts are from those of fp32 on the same stages."""
+    known = [(a, b) for a, b in zip(said, exact, strict=True) if a and b]
+    scored = [(a.score, b.score) for a, b in known if a.score is not None and b.score is not None]
+    if not scored:
+        return
+    far = float(max(abs(x - y) for x, y in scored))
+    flips = wilson(sum(a.flagged != b.flagged for a, b in known), len(known))
+    lost = {"not_scored": len(said) - len(scored)}
+    sheet.add(
+        "parity", "flag_flips", "guard", mode.name, flips, "rate", {"no_verdict": len(said) - len(known)}
+    )
+    sheet.add(
+        "parity", "max_abs_dp", "guard", mode.name, Estimate(far, None, None, len(scored)), "score", lost
+    )
 
 
 def _decide_alone(

