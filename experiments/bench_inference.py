@@ -72,12 +72,12 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         peak = gemm_peak()
         rounds = int(cfg.rounds)
         sets = {"distinct": distinct, "trajectories": repeated}
-        found = [
-            measured(
-                f"what={what};precision=fp32;duplicates={share:.3f}", pairs, scorer, predictors, rounds, peak
-            )
-            for what, pairs in sets.items()
-        ]
+        found = []
+        with context.progress("timed pairs", sum(len(pairs) for pairs in sets.values())) as advance:
+            for what, pairs in sets.items():
+                condition = f"what={what};precision=fp32;duplicates={share:.3f}"
+                found.append(measured(condition, pairs, scorer, predictors, rounds, peak))
+                advance(len(pairs))
     note = f"windowed pairs left out: {len(set(asked)) - len(fits)} of {len(set(asked))} distinct"
     return Outcome(rows=[row for one in found for row in _rows(one, context.experiment, dataset, note)])
 

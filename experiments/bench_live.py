@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,35 @@ from experiments.models import identity, resolved
 from faultline.charm.decide import CharmSettings
 from faultline.charm.guard import Guard, GuardOptions
 from faultline.charm.guard_models import Models, Scoring
+from faultline.charm.verdict import Verdict
 from faultline.errors import DataError
 from faultline.live.batching import MicroBatcher
-from faultline.records import Trajectory
+from faultline.live.watch import Watch
+from faultline.records import Stage, Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
-from faultline.stats import Estimate
+from faultline.stats import Estimate, wilson
 
-VERSION = 1
+VERSION = 3
 OPTIONS = frozenset({"limit", "seed", "corpora", "retrieval", "agent", "nli", "embedder", "charm", "bench"})
+Observe = Callable[[Stage], Verdict | None]
 PAPER_MS = 215.0
 """LO/s of the paper's full row (Table IV), on an A100."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to run the guard."""
+
+    anchor: str
+    precision: str
+    models: Models
+    options: GuardOptions
+    watched: bool = False
+
+    @property
+    def name(self) -> str:
+        """As in the condition of a row."""
+        return f"anchor={self.anchor};precision={self.precision}" + (";watch" if self.watched else "")
 
 
 def inputs(cfg: DictConfig) -> dict[str, Any]:
@@ -51,7 +70,8 @@ def plan(cfg: DictConfig) -> list[str]:
     """What a run would do."""
     return [
         f"time: every stage of {cfg.limit} trajectories in each mode, batch 1, {cfg.bench.threads} threads",
-        f"load: {cfg.bench.open} open trajectories, {cfg.bench.workers} threads, micro-batches",
+        f"load: {cfg.bench.waves} waves of {cfg.bench.open} open trajectories, {cfg.bench.workers} threads, "
+        "micro-batches",
         "pay: nothing",
     ]
 
@@ -66,28 +86,32 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         raise DataError(f"{study.corpus.name}: no trajectory was made; raise limit")
     before = torch.get_num_threads()
     torch.set_num_threads(cfg.bench.threads)
-    models, quantised = _models(cfg)
+    models = _models(cfg)
+    exact = models["fp32"]
     settings = settings_of(cfg)
     both = GuardOptions(settings, cfg.charm.consensus, cfg.charm.consensus_k, cfg.charm.confidence)
-    top1 = replace(both, settings=replace(settings, sfv=replace(settings.sfv, anchor="top1")))
     names = Names(
         experiment=context.experiment,
         dataset=study.corpus.name,
         backbone=trajectories[0].backbone,
-        nli=f"{models.verifier.name}@{models.verifier.digest}",  # type: ignore[attr-defined]
-        embedder=f"{models.embedder.name}@{models.embedder.digest}",  # type: ignore[attr-defined]
+        nli=f"{exact.verifier.name}@{exact.verifier.digest}",  # type: ignore[attr-defined]
+        embedder=f"{exact.embedder.name}@{exact.embedder.digest}",  # type: ignore[attr-defined]
     )
     sheet = Sheet(names)
     try:
-        for mode, used, options in (
-            ("anchor=both;precision=fp32", models, both),
-            ("anchor=top1;precision=fp32", models, top1),
-            ("anchor=both;precision=int8", quantised, both),
-            ("anchor=top1;precision=int8", quantised, top1),
-        ):
-            _overhead(sheet, mode, used, options, trajectories, cfg)
-        _decide_alone(sheet, models, both.settings, trajectories)
-        _load(sheet, models, both, trajectories, cfg)
+        modes = _modes(models, both)
+        stages = sum(len(t.stages) for t in trajectories)
+        said: dict[str, list[Verdict | None]] = {}
+        with context.progress("stages, one at a time", stages * len(modes)) as advance:
+            for mode in modes:
+                said[mode.name] = _overhead(sheet, mode, trajectories, cfg, advance)
+        for mode in modes:
+            if mode.precision != "fp32":
+                _parity(sheet, mode, said[mode.name], said[replace(mode, precision="fp32").name])
+        _decide_alone(sheet, exact, both.settings, trajectories)
+        stages = cfg.bench.waves * cfg.bench.open * _rounds(trajectories, cfg)
+        with context.progress("stages, many open", stages) as advance:
+            _load(sheet, exact, both, trajectories, cfg, advance)
     finally:
         torch.set_num_threads(before)
     return Outcome(
@@ -104,46 +128,88 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
 def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What is printed."""
     shown = table[["table", "metric", "condition", "value", "unit", "n_scored", "note"]]
-    return {f"Live guard (paper: {PAPER_MS:g} ms a stage on an A100)": shown.round(2).reset_index(drop=True)}
+    return {f"Live guard (paper: {PAPER_MS:g} ms a stage on an A100)": shown.round(3).reset_index(drop=True)}
 
 
-def _models(cfg: DictConfig) -> tuple[Models, Models]:
-    """Scorers without a score cache, in fp32 and with int8 linear layers in the verifier."""
+def _models(cfg: DictConfig) -> dict[str, Models]:
+    """Scorers without a score cache, by precision; the weights are read once."""
     from faultline.inference.checkpoints import load_classifier, load_embedder
     from faultline.inference.embed import EmbeddingScorer
     from faultline.inference.nli import NliScorer
 
-    loaded = load_classifier(resolved(cfg.nli))
-    embedder = EmbeddingScorer(load_embedder(resolved(cfg.embedder)))
-    fast = NliScorer(loaded, precision="int8")
-    return Models(NliScorer(loaded), embedder), Models(fast, embedder)
+    nli, embedder = load_classifier(resolved(cfg.nli)), load_embedder(resolved(cfg.embedder))
+    budget = int(cfg.bench.token_budget)
+    return {
+        precision: Models(
+            NliScorer(nli, precision, budget), EmbeddingScorer(embedder, precision, budget), precision
+        )
+        for precision in dict.fromkeys(("fp32", *map(str, cfg.bench.precisions)))
+    }
+
+
+def _modes(models: Mapping[str, Models], both: GuardOptions) -> list[Mode]:
+    """What is timed: anchors and precision, and once with the failure policy's thread in between."""
+    top1 = replace(both, settings=replace(both.settings, sfv=replace(both.settings.sfv, anchor="top1")))
+    found = [Mode("both", "fp32", models["fp32"], both, watched=True)]
+    for precision, used in models.items():
+        found += [Mode("both", precision, used, both), Mode("top1", precision, used, top1)]
+    return found
+
+
+def _observer(mode: Mode) -> Callable[[Trajectory], Observe]:
+    """Begins a trajectory; what it gives judges that trajectory's stages."""
+    if mode.watched:
+        watch = Watch("fail_open", mode.models, mode.options, timeout_s=600)
+        return lambda trajectory: lambda stage: watch.observe(trajectory.id, stage).verdict
+    first = Guard(mode.models, mode.options)
+    return lambda trajectory: first.open(trajectory.id).observe
 
 
 def _overhead(
     sheet: Sheet,
-    mode: str,
-    models: Scoring,
-    options: GuardOptions,
+    mode: Mode,
     trajectories: Sequence[Trajectory],
     cfg: DictConfig,
-) -> None:
-    """Wall and CPU milliseconds of every ``observe``."""
-    first = Guard(models, options)
-    wall, cpu = [], []
+    advance: Callable[[int], None],
+) -> list[Verdict | None]:
+    """Wall and CPU milliseconds of every stage; returns the verdicts."""
+    begin = _observer(mode)
+    wall, cpu, said = [], [], []
     for trajectory in trajectories:
-        guard = first.open(trajectory.id)
+        observe = begin(trajectory)
         for stage in trajectory.stages:
             clock = (time.perf_counter(), time.process_time())
-            guard.observe(stage)
+            said.append(observe(stage))
             wall.append(1000 * (time.perf_counter() - clock[0]))
             cpu.append(1000 * (time.process_time() - clock[1]))
+        advance(len(trajectory.stages))
     skipped = min(cfg.bench.warm_up, len(wall) - 1)
     for metric, values in (("wall", wall[skipped:]), ("cpu", cpu[skipped:])):
         for name, q in (("p50", 50), ("p99", 99)):
-            condition = f"{mode};threads={cfg.bench.threads}"
+            condition = f"{mode.name};threads={cfg.bench.threads}"
             value = Estimate(float(np.percentile(values, q)), None, None, len(values))
             note = f"first {skipped} stages left out" if skipped else ""
             sheet.add("overhead", f"{metric}_{name}", "guard", condition, value, "ms", None, note)
+    return said
+
+
+def _parity(
+    sheet: Sheet, mode: Mode, said: Sequence[Verdict | None], exact: Sequence[Verdict | None]
+) -> None:
+    """How far a precision's verdicts are from those of fp32 on the same stages."""
+    known = [(a, b) for a, b in zip(said, exact, strict=True) if a and b]
+    scored = [(a.score, b.score) for a, b in known if a.score is not None and b.score is not None]
+    if not scored:
+        return
+    far = float(max(abs(x - y) for x, y in scored))
+    flips = wilson(sum(a.flagged != b.flagged for a, b in known), len(known))
+    lost = {"not_scored": len(said) - len(scored)}
+    sheet.add(
+        "parity", "flag_flips", "guard", mode.name, flips, "rate", {"no_verdict": len(said) - len(known)}
+    )
+    sheet.add(
+        "parity", "max_abs_dp", "guard", mode.name, Estimate(far, None, None, len(scored)), "score", lost
+    )
 
 
 def _decide_alone(
@@ -167,47 +233,70 @@ def _decide_alone(
         sheet.add("overhead", f"wall_{name}", "guard", "decide alone", value, "ms")
 
 
+def _rounds(trajectories: Sequence[Trajectory], cfg: DictConfig) -> int:
+    return min(int(cfg.bench.rounds), *(len(t.stages) for t in trajectories))
+
+
 def _load(
-    sheet: Sheet, models: Scoring, options: GuardOptions, trajectories: Sequence[Trajectory], cfg: DictConfig
+    sheet: Sheet,
+    models: Scoring,
+    options: GuardOptions,
+    trajectories: Sequence[Trajectory],
+    cfg: DictConfig,
+    advance: Callable[[int], None],
 ) -> None:
-    """All trajectories are open at once and go forward a stage a round; their texts differ."""
-    batcher = MicroBatcher(models, max_jobs=cfg.bench.workers, queued=2 * cfg.bench.workers)
-    first = Guard(batcher, options)
-    rounds = min(cfg.bench.rounds, *(len(t.stages) for t in trajectories))
-    opened = [(first.open(str(i)), trajectories[i % len(trajectories)]) for i in range(cfg.bench.open)]
-    condition = (
-        f"open={cfg.bench.open};stages={rounds};workers={cfg.bench.workers};threads={cfg.bench.threads}"
-    )
-    memory, waits = [resident_mb()], []
+    """All trajectories of a wave are open at once and go forward a stage a round; their texts differ.
+
+    A finished wave is closed and another one opened: what memory grows by between the ends of waves is lost.
+    """
+    bench = cfg.bench
+    batcher = MicroBatcher(models, max_jobs=bench.workers, queued=2 * bench.workers)
+    watch = Watch("fail_open", batcher, options, timeout_s=600, max_open=bench.open, running=bench.workers)
+    rounds = _rounds(trajectories, cfg)
+    memory, waits, marks = [resident_mb()], [], []
     start = time.perf_counter()
-    with ThreadPoolExecutor(cfg.bench.workers) as pool:
-        for at in range(rounds):
-            waits += list(pool.map(_step(at), range(len(opened)), opened))
-            memory.append(resident_mb())
+    with ThreadPoolExecutor(bench.workers) as pool:
+        for wave in range(bench.waves):
+            cases = [(f"{wave}/{i}", trajectories[i % len(trajectories)]) for i in range(bench.open)]
+            for at in range(rounds):
+                waits += list(pool.map(_step(watch, at), cases))
+                memory.append(resident_mb())
+                advance(len(cases))
+            marks.append(watch.open_trajectories)
+            for name, _ in cases:
+                watch.close(name)
     seconds = time.perf_counter() - start
     batcher.close()
-    done = len(opened) * rounds
+    done = bench.open * rounds * bench.waves
+    ends = memory[rounds::rounds]
     values = {
+        "open": (min(marks), "count", bench.waves),
+        "failures": (watch.failures, "count", done),
         "stages_per_s": (done / seconds, "1/s", done),
         "stages_per_batch": (done / max(1, batcher.batches), "count", batcher.batches),
         "wait_p50": (float(np.percentile(waits, 50)), "ms", done),
         "wait_p99": (float(np.percentile(waits, 99)), "ms", done),
         "rss_start": (memory[0], "MB", 1),
-        "rss_after_first_round": (memory[1], "MB", 1),
-        "rss_after_last_round": (memory[-1], "MB", 1),
-        "kb_per_open_trajectory": (1000 * (memory[-1] - memory[1]) / len(opened), "kB", len(opened)),
+        "rss_first_round": (memory[1], "MB", 1),
+        "rss_first_wave": (ends[0], "MB", 1),
+        "rss_last_wave": (ends[-1], "MB", 1),
+        "kb_per_open_trajectory": (1000 * (ends[0] - memory[1]) / bench.open, "kB", bench.open),
     }
+    condition = (
+        f"open={bench.open};stages={rounds};waves={bench.waves};workers={bench.workers};"
+        f"threads={bench.threads}"
+    )
     for metric, (value, unit, n) in values.items():
-        sheet.add("load", metric, "guard", condition, Estimate(value, None, None, n), unit)
+        sheet.add("load", metric, "guard", condition, Estimate(float(value), None, None, n), unit)
 
 
-def _step(at: int) -> Callable[[int, tuple[Guard, Trajectory]], float]:
-    def go(number: int, pair: tuple[Guard, Trajectory]) -> float:
-        guard, trajectory = pair
+def _step(watch: Watch, at: int) -> Callable[[tuple[str, Trajectory]], float]:
+    def go(case: tuple[str, Trajectory]) -> float:
+        name, trajectory = case
         stage = trajectory.stages[at]
         clock = time.perf_counter()
         # Another text in each trajectory, so that nothing is answered twice.
-        guard.observe(replace(stage, text=f"{stage.text} (case {number})" if stage.text else ""))
+        watch.observe(name, replace(stage, text=f"{stage.text} (case {name})" if stage.text else ""))
         return 1000 * (time.perf_counter() - clock)
 
     return go

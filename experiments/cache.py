@@ -31,58 +31,44 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
     try:
-        return _scores(given, terminal) if given.scores else _run(given, terminal)
+        return _run(given, terminal)
     except FaultlineError as error:
         terminal.error(str(error))
         return 2
 
 
+def _opened(given: argparse.Namespace) -> tuple[Path, ReplyCache | ScoreCache, str]:
+    """Path, cache, and what its entries are called.
+
+    Raises:
+        StoreError: It is not there.
+    """
+    file, noun = (SCORES, "score") if given.scores else (FILE, "reply")
+    path = Path(given.runs_dir) / "stores" / file
+    if not path.exists():
+        raise StoreError(f"{path}: there is no {noun} cache; give --runs-dir")
+    return (path, ScoreCache(path), "scores") if given.scores else (path, ReplyCache(path), "replies")
+
+
 def _run(given: argparse.Namespace, terminal: Terminal) -> int:
-    path = Path(given.runs_dir) / "stores" / FILE
-    if not path.exists():
-        raise StoreError(f"{path}: there is no reply cache; give --runs-dir")
-    cache = ReplyCache(path)
+    path, cache, entries = _opened(given)
     if given.verb == "stats":
         found = cache.stats()
-        lines = [
-            {"model": m, "replies": n, "MB": round(size / 1e6, 2)} for m, (n, size) in found.by_model.items()
-        ]
-        lines.append({"model": "all", "replies": found.entries, "MB": round(found.bytes / 1e6, 2)})
-        terminal.table(str(path), pd.DataFrame(lines))
+        lines = [*found.by_model.items(), ("all", (found.entries, found.bytes))]
+        table = [{"model": m, entries: n, "MB": round(size / 1e6, 2)} for m, (n, size) in lines]
+        terminal.table(str(path), pd.DataFrame(table))
         return 0
     if given.verb == "verify":
         problems = cache.verify()
         for problem in problems:
             terminal.print(problem)
-        terminal.print(f"{cache.stats().entries} replies, {len(problems)} damaged")
+        after = " (dropped when next read)" if given.scores else ""
+        terminal.print(f"{cache.stats().entries} {entries}, {len(problems)} damaged{after}")
         return 1 if problems else 0
     deleted = cache.prune(*_limits(given))
-    terminal.print(f"{deleted} replies deleted, {cache.stats().entries} left")
-    return 0
-
-
-def _scores(given: argparse.Namespace, terminal: Terminal) -> int:
-    path = Path(given.runs_dir) / "stores" / SCORES
-    if not path.exists():
-        raise StoreError(f"{path}: there is no score cache; give --runs-dir")
-    cache = ScoreCache(path)
-    if given.verb == "stats":
-        found = cache.stats()
-        lines = [
-            {"model": m, "scores": n, "MB": round(size / 1e6, 2)} for m, (n, size) in found.by_model.items()
-        ]
-        lines.append({"model": "all", "scores": found.entries, "MB": round(found.bytes / 1e6, 2)})
-        terminal.table(str(path), pd.DataFrame(lines))
-        return 0
-    if given.verb == "verify":
-        problems = cache.verify()
-        for problem in problems:
-            terminal.print(problem)
-        terminal.print(f"{cache.stats().entries} scores, {len(problems)} damaged (dropped when next read)")
-        return 1 if problems else 0
-    deleted = cache.prune(*_limits(given))
-    cache.compact()
-    terminal.print(f"{deleted} scores deleted, {cache.stats().entries} left")
+    if isinstance(cache, ScoreCache):
+        cache.compact()
+    terminal.print(f"{deleted} {entries} deleted, {cache.stats().entries} left")
     return 0
 
 

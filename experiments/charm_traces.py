@@ -1,4 +1,4 @@
-"""CHARM on existing traces: read, score, decide; nothing is injected, so flags are rates, not detections."""
+"""CHARM and paper 2's diagnosers on existing traces; nothing is injected, so flags are only rates."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
 
+from experiments import trace_diagnoses
 from experiments.charm_eval import settings_of
 from experiments.charm_rows import Names, Sheet
 from experiments.models import embedding_scorer, identity, nli_scorer, trainer_of
+from faultline.attribution.rerun_rows import Names as FpNames
 from faultline.charm.decide import Verdicts, decide
 from faultline.charm.score_table import to_frame
 from faultline.charm.scores import StageScores
 from faultline.charm.scoring import assemble, consensus_anchors, requests
+from faultline.codec import key_of
 from faultline.errors import DataError
 from faultline.records import Trajectory
 from faultline.reporting.run_context import Outcome, RunContext
 from faultline.stats import Estimate, bootstrap, generator, wilson
+from faultline.store import AppendStore, exclusive
+from faultline.traces import annotation
 from faultline.traces.reading import read
 from faultline.traces.steps import Traces
 
-VERSION = 1
+VERSION = 2
 OPTIONS = frozenset({"limit", "nli", "embedder", "charm", "resamples", "seed", "traces"})
 
 
@@ -36,6 +41,7 @@ def inputs(cfg: DictConfig) -> dict[str, Any]:
         raise DataError(f"traces.path={cfg.traces.path}: no such file; give a trace file")
     return {
         "traces": hashlib.sha256(path.read_bytes()).hexdigest(),
+        **_annotation_input(cfg),
         "version": VERSION,
         "nli": identity(cfg.nli)["sha256"],
         "embedder": identity(cfg.embedder)["sha256"],
@@ -58,15 +64,18 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
     """Run the experiment."""
     found = read(cfg.traces.path, cfg.traces.format)
     used = found.trajectories[: cfg.limit]
+    known = annotation.read(cfg.traces.gold) if cfg.traces.gold else {}
     trainer = trainer_of(cfg.trainer)
     embedder = embedding_scorer(cfg.embedder, context.stores, trainer)
     scorer = nli_scorer(cfg.nli, context.stores, trainer)
     asked = requests(
         used, consensus_anchors(used, cfg.charm.consensus_k, cfg.charm.consensus, embedder.encode)
     )
+    with context.tokens("embedding") as advance:
+        rows = embedder.encode(asked.texts, advance)
     with context.tokens("NLI") as advance:
         judged = scorer.score(asked.pairs, advance)
-    scores = assemble(used, asked, judged.probs, embedder.encode(asked.texts), cfg.charm.confidence)
+    scores = assemble(used, asked, judged.probs, rows, cfg.charm.confidence)
     verdicts = decide(scores, settings_of(cfg))
     backbones = sorted({t.backbone for t in used})
     names = Names(
@@ -76,12 +85,20 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
         nli=f"{scorer.name}@{scorer.digest}",
         embedder=f"{embedder.name}@{embedder.digest}",
     )
+    with context.tokens("sufficiency") as advance:
+        guesses = trace_diagnoses.diagnosed(
+            used, known, lambda pairs: scorer.score(pairs, advance).probs, cfg.seed
+        )
+    theirs = FpNames(
+        names.experiment, names.dataset, names.backbone, names.embedder, cfg.resamples, 0, names.nli
+    )
     sheet = Sheet(names)
     _rates(sheet, found, scores, verdicts)
     _stages(sheet, scores, verdicts, cfg)
     return Outcome(
-        rows=sheet.rows,
+        rows=[*sheet.rows, *trace_diagnoses.rows_of(theirs, guesses)],
         tables={
+            "hop_guesses": guesses,
             "signals": to_frame(scores, [t.id for t in used]),
             "verdicts": _verdicts(used, verdicts),
             "problems": pd.DataFrame([(p.id, p.what) for p in found.problems], columns=["id", "problem"]),
@@ -91,6 +108,7 @@ def run(cfg: DictConfig, context: RunContext) -> Outcome:
             "models": {"nli": identity(cfg.nli), "embedder": identity(cfg.embedder)},
             "label2id": dict(scorer.label2id),
             "backbones": backbones,
+            "stores": [_stored(used, context)],
             "skipped_steps": found.skipped,
         },
     )
@@ -100,7 +118,27 @@ def summary(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """What is printed: flags, routes and problems."""
     shown = table[table["table"].isin(["traces", "routes", "stages"])]
     columns = ["metric", "condition", "value", "low", "high", "n_scored", "n_missing", "note"]
-    return {"CHARM on traces": shown[columns].round(3).fillna("").reset_index(drop=True)}
+    return {
+        "CHARM on traces": shown[columns].round(3).fillna("").reset_index(drop=True),
+        "Hops named, and right where annotated": trace_diagnoses.shown(table).round(3).fillna(""),
+    }
+
+
+def _stored(used: list[Trajectory], context: RunContext) -> str:
+    """Keep the trajectories where the viewer finds those of every run; the store's name under the stores."""
+    name = f"traces/{key_of(used)}.jsonl"
+    store = AppendStore(context.stores / name)
+    with exclusive(store.path.with_suffix(".lock")):
+        known = store.read()
+        store.append([(t.id, {"trajectory": t}) for t in used if t.id not in known])
+    return name
+
+
+def _annotation_input(cfg: DictConfig) -> dict[str, str]:
+    path = Path(str(cfg.traces.gold))
+    if not str(cfg.traces.gold) or not path.is_file():
+        return {}
+    return {"gold": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def _rates(sheet: Sheet, found: Traces, scores: StageScores, verdicts: Verdicts) -> None:

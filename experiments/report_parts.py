@@ -109,7 +109,8 @@ def papers(
             try:
                 drawn = _paper_figures(paper, root, out)
             except FaultlineError as error:
-                told.append(f"{paper}: its figures were not drawn ({error})")
+                why = str(error).replace(str(root), "the runs of this page")  # a scratch folder until then
+                told.append(f"{paper}: its figures were not drawn ({why})")
         own = [part for run, part in zip(runs, described, strict=True) if paper_of(run) == paper]
         parts.append(PaperPart(paper, SHORT[paper], title, tables, drawn, own))
     return parts, told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from faultline.errors import ConfigError, FaultlineError
+from faultline.reporting.console import Terminal
 
 if TYPE_CHECKING:
     import lightning
@@ -65,10 +67,10 @@ def train(config: DictConfig) -> Path:
         agreement=float(optim.agreement),
         int8_every=int(optim.int8_every),
     )
-    trainer = _trainer(config, run)
-    trainer.fit(
-        module, _data_module(config, found, tokenizer, start), ckpt_path=str(last) if resume else None
-    )
+    data = _data_module(config, found, tokenizer, start)
+    with Terminal().progress("training steps", int(optim.max_steps)) as advance:
+        trainer = _trainer(config, run, advance)
+        trainer.fit(module, data, ckpt_path=str(last) if resume else None)
     trainer.save_checkpoint(last)
     return last
 
@@ -130,12 +132,12 @@ def evaluate(config: DictConfig) -> None:
     card.learning_curve(run / "learning_curve.csv", Path(str(settings.figure)))
 
 
-def _trainer(config: DictConfig, run: Path) -> lightning.Trainer:
+def _trainer(config: DictConfig, run: Path, advance: Callable[[int], None]) -> lightning.Trainer:
     import lightning
     import torch
     from lightning.pytorch.callbacks import ModelCheckpoint
 
-    from faultline.grounding.training import LearningCurve
+    from faultline.grounding.training import LearningCurve, Steps
 
     torch.set_num_threads(int(config.trainer.threads))
     saver = ModelCheckpoint(
@@ -155,7 +157,7 @@ def _trainer(config: DictConfig, run: Path) -> lightning.Trainer:
         check_val_every_n_epoch=None,
         num_sanity_val_steps=0,
         logger=False,
-        callbacks=[saver, LearningCurve(run / "learning_curve.csv")],
+        callbacks=[saver, LearningCurve(run / "learning_curve.csv"), Steps(advance)],
         default_root_dir=run,
         enable_progress_bar=False,
     )

@@ -282,3 +282,14 @@ def test_fitted_thresholds_fit_their_models_only(tmp_path):
 def test_the_first_passage_is_no_witness_for_itself():
     (anchor,) = consensus_anchors([trajectory()], 2, "others")
     assert anchor == f"{PASSAGES[1].rendered} {PASSAGES[2].rendered}"
+
+
+def test_another_precision_is_another_model():
+    exact, fast = Models(Words(), Words()), Models(Words(), Words(), "int8")
+    assert exact.digests == {"nli": "words", "embedder": "words"}
+    assert fast.digests == {**exact.digests, "precision": "int8"}
+    begun = Guard(exact)
+    begun.observe(trajectory().stages[0])
+    assert len(Guard(exact).load(begun.dump()).stages) == 1
+    with pytest.raises(DataError, match="int8"):
+        Guard(fast).load(begun.dump())

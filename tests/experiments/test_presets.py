@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from experiments import export, report
 from experiments.composition import compose, instantiate
 from faultline import results
 from faultline.chat.backends import LangChainBackend
@@ -18,6 +19,7 @@ from faultline.corpora.synthetic import Synthetic
 from tests.chat.test_client import ask
 from tests.chat.wire import Answer, Wire, failure, serving, with_logprobs
 from tests.experiments.conftest import Run
+from tests.leaks import leaks
 
 KEY = "sk-planted-fedcba9876543210"
 
@@ -143,8 +145,15 @@ SMALL = (
 )
 
 
-def test_paper_1_end_to_end_and_no_key_in_any_output(run: Run, tmp_path: Path) -> None:
-    secrets = {"OPENAI_API_KEY": KEY, "WANDB_API_KEY": "planted-wandb-0123456789"}
+def test_paper_1_end_to_end_and_no_key_in_any_output(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secrets = {
+        "OPENAI_API_KEY": KEY,
+        "WANDB_API_KEY": "planted-wandb-0123456789",
+        "HF_TOKEN": "hf_planted0123456789",
+        "FAULTLINE_AUDIT_KEY": "planted-audit-0123456789",
+    }
     with serving(oracle) as wire:
         places = (f"chat.base_url={wire.url}/v1", f"retrieval.embedder.base_url={wire.url}/v1")
         done = run(*SMALL, *places, f"runs_dir={tmp_path}", "tracking=offline", **secrets)
@@ -163,6 +172,13 @@ def test_paper_1_end_to_end_and_no_key_in_any_output(run: Run, tmp_path: Path) -
     assert cost["usd_per_trajectory", "fault=none;repeat=0"] == pytest.approx(6 * (10 * 2.5 + 5 * 10) / 1e6)
     manifest = json.loads((directory / "manifest.json").read_text())
     assert manifest["cost"]["calls"] == 0  # the second run replayed everything
+    assert {"replies.sqlite", "run.log", "results.parquet"} <= {path.name for path in tmp_path.rglob("*")}
+    assert list(tmp_path.rglob("*.wandb"))
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    assert export.main([str(directory), "--out", str(tmp_path / "run.zip")]) == 0
+    assert report.main([str(directory), "--out", str(tmp_path / "page")]) == 0
+    _no_secret(tmp_path, secrets, "".join(capsys.readouterr()))
     _no_secret(tmp_path, secrets, done.stdout + done.stderr + again.stdout + again.stderr)
 
 
@@ -178,9 +194,6 @@ def test_a_wrong_key_is_told_in_one_line_and_is_in_no_output(run: Run, tmp_path:
 
 
 def _no_secret(root: Path, secrets: dict[str, str], printed: str) -> None:
-    files = [path for path in root.rglob("*") if path.is_file()]
-    assert files
-    for value in secrets.values():
-        assert value not in printed
-        for path in files:
-            assert value.encode() not in path.read_bytes(), path
+    assert any(path.is_file() for path in root.rglob("*"))
+    assert leaks(root, secrets.values()) == []
+    assert not [name for name, value in secrets.items() if value in printed]

@@ -77,3 +77,10 @@ def test_without_a_run_the_page_is_the_ledger(tmp_path):
     text = (tmp_path / "p" / "index.html").read_text()
     assert "1,045 published numbers" in text
     assert 'id="trajectories"' not in text
+
+
+def test_the_page_names_no_scratch_folder(home, tmp_path):
+    assert report.main([str(home), "--out", str(tmp_path / "p")]) == 0
+    text = (tmp_path / "p" / "index.html").read_text()
+    assert "fp: its figures were not drawn (the runs of this page: no finished run" in text
+    assert "faultline-" not in text

@@ -100,3 +100,15 @@ def test_a_run_in_two_parts_gives_the_weights_of_one(tmp_path):
     trainer(tmp_path / "b", 24).fit(second, data(start=11), ckpt_path=str(tmp_path / "b" / "last.ckpt"))
     for a, b in zip(whole.state_dict().values(), second.state_dict().values(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_bar_is_told_every_step_once_and_those_before_a_resume():
+    from types import SimpleNamespace
+
+    from faultline.grounding.training import Steps
+
+    told = []
+    bar = Steps(told.append)
+    for step in (100, 101, 101, 103):  # resumed at 99; accumulated gradients give no step
+        bar.on_train_batch_end(SimpleNamespace(global_step=step), None, None, None, 0)
+    assert told == [100, 1, 0, 2]

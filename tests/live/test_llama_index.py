@@ -11,6 +11,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index_instrumentation.dispatcher import instrument_tags
 
+from faultline.charm.guard_models import Models
 from faultline.live.human import Checkpoint
 from faultline.live.llama_index import GuardedRetriever, settle, watching
 from faultline.live.watch import Watch
@@ -115,8 +116,39 @@ def test_a_flagged_retrieval_searches_again():
         def verify(self, pairs):
             return super().verify([(p.replace(BAD, ""), c) for p, c in pairs])
 
-    from faultline.charm.guard_models import Models
-
     watch = Watch("fail_open", Models(Sceptic(), Words()), options())
     retriever = GuardedRetriever(Store(), watch, lambda query, verdict: f"{query} again")
     assert retriever.retrieve("founder")[0].node.get_content() == GOOD
+
+
+def test_a_long_process_keeps_the_newest_queries_only():
+    watch = Watch("fail_open", words(), options())
+    asked = engine(GOOD)
+    with watching(watch, keep=2) as handler:
+        for name in "abcd":
+            with instrument_tags({"trajectory": name}):
+                asked.query("Who founded Arvenholm?")
+    assert list(handler.seen) == ["c", "d"]
+    assert watch.open_trajectories == 2
+
+
+@pytest.mark.parametrize(("policy", "found"), [("fail_open", [BAD]), ("fail_closed", [])])
+def test_a_broken_change_of_the_query_does_not_break_the_search(policy, found):
+    class Sceptic(Words):
+        def verify(self, pairs):
+            return super().verify([(p.replace(BAD, ""), c) for p, c in pairs])
+
+    watch = Watch(policy, Models(Sceptic(), Words()), options())
+    retriever = GuardedRetriever(Store(), watch, lambda query, verdict: 1 / 0)
+    assert [n.node.get_content() for n in retriever.retrieve("founder")][:1] == found
+    assert (watch.failures, watch.open_trajectories) == (1, 0)
+
+
+def test_a_monitor_that_fails_withholds_the_evidence_only_if_it_is_told_to():
+    class Broken(Words):
+        def verify(self, pairs):
+            raise RuntimeError
+
+    for policy, count in (("fail_open", 3), ("fail_closed", 0)):
+        watch = Watch(policy, Models(Broken(), Words()), options())
+        assert len(GuardedRetriever(Store(), watch, lambda query, verdict: query).retrieve("x")) == count

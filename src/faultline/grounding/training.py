@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,29 @@ class GroundingModule(lightning.LightningModule):
         points = [(float(step), float(part)) for step, part in self.hparams["schedule"]]
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: factor(step, points))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+
+class Steps(lightning.Callback):
+    """Tells a progress bar of optimiser steps, those before a resumed one included.
+
+    Args:
+        advance: Called with the number of steps just done.
+    """
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance, self._told = advance, 0
+
+    def on_train_batch_end(
+        self,
+        trainer: lightning.Trainer,
+        pl_module: lightning.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """The steps since the last call."""
+        self._advance(trainer.global_step - self._told)
+        self._told = trainer.global_step
 
 
 class LearningCurve(lightning.Callback):

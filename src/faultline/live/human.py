@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from faultline.charm.options import require_above, require_choice
 from faultline.live.watch import Seen
@@ -18,6 +18,11 @@ from faultline.records import Stage
 
 DECISIONS = ("approve", "edit", "reject")
 KIND = "faultline.human_checkpoint"
+WAITING = 10_000
+"""Questions that a process remembers; the oldest, which nobody answered, are forgotten and asked anew."""
+
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,13 @@ def decided(
     if given["decision"] == "edit" and (not isinstance(text, str) or not text.strip()):
         return Decision(checkpoint.default, by="default", why="unreadable")
     return Decision(str(given["decision"]), text if given["decision"] == "edit" else "")
+
+
+def remember(waiting: dict[Key, Kept], key: Key, value: Kept, limit: int = WAITING) -> None:
+    """Keep what belongs to an open question, and forget the oldest beyond the limit."""
+    waiting[key] = value
+    while len(waiting) > limit:
+        del waiting[next(iter(waiting))]
 
 
 def wait(

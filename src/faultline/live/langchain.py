@@ -21,7 +21,7 @@ from langgraph.types import interrupt
 from faultline.charm.options import require_choice
 from faultline.errors import ConfigError
 from faultline.live import mitigate
-from faultline.live.human import Checkpoint, Decision, decided
+from faultline.live.human import Checkpoint, Decision, decided, remember
 from faultline.live.human import question as human_question
 from faultline.live.messages import model_stage, query_of, question, tool_stage
 from faultline.live.watch import Seen, Watch
@@ -256,7 +256,7 @@ class CharmMiddleware(AgentMiddleware[CharmState, Any, Any]):
         if asked is None:
             stages = self.watch.guard(own["trajectory"]).stages
             asked = human_question(self.checkpoint, own["trajectory"], seen, stages)
-            self._asked[name] = asked
+            remember(self._asked, name, asked)
             self.watch.note("human_asked", own["trajectory"], {"stage": len(stages), "reason": seen.failure})
         if has_checkpointer():
             decision = decided(self.checkpoint, asked, interrupt(asked))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,15 +33,21 @@ _current: ContextVar[str] = ContextVar("faultline_query", default="")
 
 
 class CharmHandler(BaseEventHandler):
-    """Turns events into stages: retrievals, model turns between them, and the synthesis."""
+    """Turns events into stages: retrievals, model turns between them, and the synthesis.
+
+    Args:
+        watch: Guards, failure policy, audit log.
+        keep: Queries whose verdicts are kept; older ones are closed and forgotten.
+    """
 
     _watch: Watch = PrivateAttr()
-    _seen: dict[str, list[Seen]] = PrivateAttr(default_factory=dict)
+    _seen: OrderedDict[str, list[Seen]] = PrivateAttr(default_factory=OrderedDict)
+    _keep: int = PrivateAttr()
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, keep: int = 1000) -> None:
         super().__init__()
-        self._watch = watch
+        self._watch, self._keep = watch, max(1, keep)
 
     @classmethod
     def class_name(cls) -> str:
@@ -64,6 +71,8 @@ class CharmHandler(BaseEventHandler):
             seen = self._watch.observe(name, stage)
             with self._lock:
                 self._seen.setdefault(name, []).append(seen)
+                while len(self._seen) > self._keep:
+                    self._watch.close(self._seen.popitem(last=False)[0])
 
     def _stage(self, event: Any, name: str) -> Stage | None:
         if isinstance(event, RetrievalEndEvent):
@@ -84,9 +93,9 @@ class CharmHandler(BaseEventHandler):
 
 
 @contextmanager
-def watching(watch: Watch) -> Iterator[CharmHandler]:
+def watching(watch: Watch, keep: int = 1000) -> Iterator[CharmHandler]:
     """Listen to every LlamaIndex query of this process while the block runs."""
-    handler = CharmHandler(watch)
+    handler = CharmHandler(watch, keep)
     root = get_dispatcher()
     root.add_event_handler(handler)
     try:
@@ -97,6 +106,8 @@ def watching(watch: Watch) -> Iterator[CharmHandler]:
 
 class GuardedRetriever(BaseRetriever):
     """A retriever that searches again when its result is flagged (CRR, M1).
+
+    A failure inside the monitor leaves the nodes as they were found; under ``fail_closed`` none go out.
 
     Args:
         inner: The user's retriever.
@@ -114,17 +125,25 @@ class GuardedRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         query, nodes = query_bundle.query_str, self._inner.retrieve(query_bundle)
         name = f"retriever/{uuid.uuid4().hex[:12]}"
-        for attempt in range(self._retries + 1):
-            hits = hits_of(nodes)
-            text = hits[0].passage.rendered if hits else ""
-            seen = self._watch.observe(name, Stage(0, "retrieval", text, query=query, hits=hits))
-            if seen.verdict is None or not seen.verdict.flagged or attempt == self._retries:
-                break
-            self._watch.note("mitigation", name, {"stage": 1, "mitigation": "retry", "tries": attempt + 1})
-            self._watch.guard(name).rollback(0)
-            query = self._change(query, seen.verdict)
-            nodes = self._inner.retrieve(query)
-        self._watch.close(name)
+        try:
+            for attempt in range(self._retries + 1):
+                hits = hits_of(nodes)
+                text = hits[0].passage.rendered if hits else ""
+                seen = self._watch.observe(name, Stage(0, "retrieval", text, query=query, hits=hits))
+                if seen.held:
+                    return []
+                if seen.verdict is None or not seen.verdict.flagged or attempt == self._retries:
+                    break
+                fields = {"stage": 1, "mitigation": "retry", "tries": attempt + 1}
+                self._watch.note("mitigation", name, fields)
+                self._watch.guard(name).rollback(0)
+                query = self._change(query, seen.verdict)
+                nodes = self._inner.retrieve(query)
+        except Exception as error:  # noqa: BLE001 - the first search succeeded: what came after it must not break it
+            if self._watch.failed(name, type(error).__name__):
+                return []
+        finally:
+            self._watch.close(name)
         return list(nodes)
 
 

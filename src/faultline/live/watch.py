@@ -10,8 +10,10 @@ import hashlib
 import logging
 import queue
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from faultline.charm.guard import Guard, GuardOptions
@@ -25,7 +27,7 @@ from faultline.records import Stage
 
 POLICIES = ("fail_open", "fail_closed")
 RUNNING = 8
-"""Judgements that may hang at once; further ones fail at once instead of piling up threads."""
+"""Judgements at once by default."""
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,23 @@ class Seen:
         return self.action != ""
 
 
+@dataclass(slots=True)
+class Open:
+    """An open trajectory.
+
+    Attributes:
+        guard: Its guard.
+        used: When it was last asked for (monotonic seconds).
+        turn: One stage at a time: parallel nodes of a pipeline are judged one after the other.
+        marks: Steps of the pipeline at which it was judged: number, name, stages before it.
+    """
+
+    guard: Guard
+    used: float
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    marks: list[tuple[int, str, int]] = field(default_factory=list)
+
+
 class Watch:
     """Guards of many trajectories with one policy and one audit log.
 
@@ -67,6 +86,11 @@ class Watch:
         timeout_s: A judgement that takes longer is a failure; the pipeline waits no longer than that.
         audit: Where decisions are written, None for nowhere.
         max_open: Open trajectories at most; a further one is a failure (``too_many_open``).
+        idle_s: Where there is no room for a further one, the one that was not asked for the longest is
+            forgotten, if that was so many seconds ago: pipelines die without closing.
+        running: Judgements at once at most, hung ones included; a further one is a failure (``busy``)
+            instead of one more thread. Behind a :class:`faultline.live.batching.MicroBatcher` give at least
+            as many as threads of the pipeline observe at once, else batches cannot fill.
 
     Raises:
         ConfigError: An unknown policy or impossible limit.
@@ -81,17 +105,20 @@ class Watch:
         timeout_s: float = 10.0,
         audit: AuditLog | None = None,
         max_open: int = 10_000,
+        idle_s: float = 3600.0,
+        running: int = RUNNING,
     ) -> None:
         require_choice("watch.on_failure", on_failure, POLICIES)
         require_above("watch.timeout_s", timeout_s, 0.0)
-        if max_open < 1:
-            raise ConfigError(f"watch.max_open={max_open}: must be at least 1")
+        if max_open < 1 or running < 1:
+            raise ConfigError(f"watch.max_open={max_open}, running={running}: must be at least 1")
         self.on_failure, self.timeout_s, self.audit, self.max_open = on_failure, timeout_s, audit, max_open
         self.failures = 0
         self._first = Guard(models, options)
-        self._guards: dict[str, Guard] = {}
+        self._open: OrderedDict[str, Open] = OrderedDict()
+        self._idle = idle_s
         self._lock = threading.Lock()
-        self._running = threading.BoundedSemaphore(RUNNING)
+        self._running = threading.BoundedSemaphore(running)
 
     @property
     def options(self) -> GuardOptions:
@@ -106,7 +133,7 @@ class Watch:
     @property
     def open_trajectories(self) -> int:
         """How many are open."""
-        return len(self._guards)
+        return len(self._open)
 
     def guard(self, trajectory: str) -> Guard:
         """The guard of a trajectory, opened if need be.
@@ -114,25 +141,59 @@ class Watch:
         Raises:
             ConfigError: Too many are open.
         """
+        return self._opened(trajectory).guard
+
+    def _opened(self, trajectory: str) -> Open:
+        now = time.monotonic()
         with self._lock:
-            found = self._guards.get(trajectory)
+            found = self._open.get(trajectory)
             if found is None:
-                if len(self._guards) >= self.max_open:
-                    raise ConfigError(f"watch: {self.max_open} trajectories are open; close finished ones")
-                found = self._guards[trajectory] = self._first.open(trajectory)
+                self._make_room(now)
+                found = self._open[trajectory] = Open(self._first.open(trajectory), now)
+            found.used = now
+            self._open.move_to_end(trajectory)
             return found
+
+    def _make_room(self, now: float) -> None:
+        if len(self._open) < self.max_open:
+            return
+        oldest, entry = next(iter(self._open.items()))
+        if now - entry.used < self._idle:
+            raise ConfigError(f"watch: {self.max_open} trajectories are open; close finished ones")
+        del self._open[oldest]
+        log.warning("watch: a trajectory that was idle for %.0f s was forgotten", now - entry.used)
 
     def load(self, trajectory: str, dump: bytes | str) -> Guard:
         """The guard of a trajectory as it was dumped (by another process, perhaps)."""
         loaded = self._first.load(dump)
         with self._lock:
-            self._guards[trajectory] = loaded
+            self._open[trajectory] = Open(loaded, time.monotonic())
         return loaded
 
     def close(self, trajectory: str) -> None:
         """Forget a finished trajectory."""
         with self._lock:
-            self._guards.pop(trajectory, None)
+            self._open.pop(trajectory, None)
+
+    def rewind(self, trajectory: str, step: int, name: str) -> None:
+        """A pipeline that counts its steps is at one: what was judged at this step or later is forgotten.
+
+        A pipeline that is run again counts from its start. Nodes that run in parallel give the same step and
+        name.
+
+        Args:
+            trajectory: Its id.
+            step: Number of the step.
+            name: Of this execution of the step.
+        """
+        entry = self._opened(trajectory)
+        with entry.turn:
+            if not entry.marks or entry.marks[-1][:2] != (step, name):
+                again = next((i for i, mark in enumerate(entry.marks) if mark[0] >= step), None)
+                if again is not None:
+                    entry.guard.rollback(min(entry.marks[again][2], len(entry.guard.stages)))
+                    del entry.marks[again:]
+                entry.marks.append((step, name, len(entry.guard.stages)))
 
     def observe(self, trajectory: str, stage: Stage, *, record: bool = True) -> Seen:
         """Judge a stage, write the decision down, and never raise.
@@ -143,13 +204,17 @@ class Watch:
             record: False for a stage whose decision is in the log already.
         """
         try:
-            guard = self.guard(trajectory)
+            entry = self._opened(trajectory)
         except FaultlineError:
             return self._failed(trajectory, stage, "too_many_open")
+        if not entry.turn.acquire(timeout=self.timeout_s):
+            return self._failed(trajectory, stage, "busy")
         try:
-            return self._observe(guard, trajectory, stage, record)
+            return self._observe(entry.guard, trajectory, stage, record)
         except Exception as error:  # noqa: BLE001 - the promise of this method
             return self._failed(trajectory, stage, type(error).__name__)
+        finally:
+            entry.turn.release()
 
     def _observe(self, guard: Guard, trajectory: str, stage: Stage, record: bool) -> Seen:
         stage = replace(stage, index=len(guard.stages) + 1)
@@ -183,13 +248,15 @@ class Watch:
         answer: queue.Queue[tuple[Verdict, Callable[[], None]] | str] = queue.Queue(maxsize=1)
 
         def work() -> None:
+            found: tuple[Verdict, Callable[[], None]] | str
             try:
-                answer.put(guard.assess(stage))
+                found = guard.assess(stage)
             except BaseException as error:  # noqa: BLE001 - whatever it is, it stays in here
                 # The message may quote a prompt or a key: only its kind leaves.
-                answer.put(type(error).__name__)
-            finally:
-                self._running.release()
+                found = type(error).__name__
+            # Before the answer: who gets it may ask again at once, and must find the place free.
+            self._running.release()
+            answer.put(found)
 
         threading.Thread(target=work, name="faultline-guard", daemon=True).start()
         try:
@@ -201,6 +268,14 @@ class Watch:
         verdict, commit = found
         commit()
         return verdict
+
+    def failed(self, trajectory: str, why: str) -> bool:
+        """Count and write down a failure outside of a judgement; whether the policy holds the pipeline."""
+        self.failures += 1
+        held = self.on_failure == "fail_closed"
+        fields = {"reason": why, "policy": self.on_failure, "held": held, "models": self.digests}
+        self.note("failure", trajectory, fields)
+        return held
 
     def _failed(self, trajectory: str, stage: Stage, why: str, verdict: Verdict | None = None) -> Seen:
         self.failures += 1

@@ -50,7 +50,7 @@ def line(outcome: Outcome) -> str:
     shown = "" if outcome.computed is None else f"{_scaled(outcome):.6g}"
     who = f" [{outcome.backbone}]" if outcome.backbone else ""
     numbers = f"printed {claim.printed} computed {shown or '-'}{who} " if claim.printed else ""
-    why = "; ".join(text for text in (outcome.detail, claim.note) if text)
+    why = "; ".join(dict.fromkeys(text for text in (outcome.detail, claim.note) if text))
     about = f"{claim.where}: {claim.text}"
     return f"{claim.paper:<5} {outcome.status:<13} {claim.id:<34} {numbers}{about}" + (
         f" ({why})" if why else ""

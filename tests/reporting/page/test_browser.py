@@ -191,3 +191,14 @@ def test_theme_is_chosen_and_print_is_light(opened):
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+
+
+def test_printed_on_a4_the_ledger_is_a_table(browser, page_dir):
+    found = Opened(browser, page_dir, 794, 1123)
+    row = "getComputedStyle(document.querySelector('#ledger-body tr:not([hidden])')).display"
+    assert found.page.evaluate(row) == "grid"  # a narrow screen shows cards
+    found.page.emulate_media(media="print")
+    assert found.page.evaluate(row) == "table-row"
+    assert not found.page.is_visible("nav")
+    assert found.page.pdf(format="A4").startswith(b"%PDF")
+    found.context.close()

@@ -23,6 +23,7 @@ from faultline.charm.score_table import from_frame
 from faultline.charm.scores import StageScores
 from faultline.codec import decode
 from faultline.records import Certificate, Passage, Trajectory
+from faultline.reporting.page import chained
 from faultline.reporting.saved_run import SavedRun
 from faultline.store import AppendStore
 
@@ -35,7 +36,7 @@ SAID = (
 
 
 def views(run: SavedRun) -> Iterator[Record]:
-    """Every trajectory that the run used, in the order of its stores.
+    """Every trajectory that the run used, in the order of its stores, then its review chains.
 
     Raises:
         StoreError: A store is damaged.
@@ -44,11 +45,12 @@ def views(run: SavedRun) -> Iterator[Record]:
     judged, said = _Judged(run), _Said(run)
     for trajectory, where in _used(run, judged, said):
         yield _view(run, trajectory, where, judged, said)
+    yield from chained.views(run)
 
 
 def count(run: SavedRun) -> int:
     """How many trajectories :func:`views` gives."""
-    return sum(1 for _ in _used(run, _Judged(run), _Said(run)))
+    return sum(1 for _ in _used(run, _Judged(run), _Said(run))) + chained.count(run)
 
 
 def _used(run: SavedRun, judged: _Judged, said: _Said) -> Iterator[tuple[Trajectory, str]]:

@@ -104,7 +104,8 @@ const FLView = (() => {
     if (!chain.length) return null;
     return section("Review chain", el("ol", { class: "chain" }, chain.map((e) => el("li", {},
       el("p", { class: "chips" }, el("span", { class: "chip" }, e.from), "→", el("span", { class: "chip" }, e.to), e.note ? el("span", { class: "chip" }, e.note) : null),
-      el("blockquote", {}, e.text), e.raw ? el("details", {}, el("summary", {}, "envelope"), el("pre", {}, e.raw)) : null))));
+      el("blockquote", {}, e.text), e.whisper ? el("p", { class: "query" }, el("span", {}, "whispered to the next agent: "), e.whisper) : null,
+      e.raw ? el("details", {}, el("summary", {}, "envelope"), el("pre", {}, e.raw)) : null))));
   }
 
   function others(related, open) {
