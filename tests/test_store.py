@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import zlib
 from pathlib import Path
 
@@ -147,9 +146,8 @@ def test_a_lock_is_free_again_after_its_holder_was_killed(tmp_path):
     assert holder.stdout.readline() == "held\n"
     holder.kill()
     holder.communicate()
-    started = time.monotonic()
-    with exclusive(path):
-        assert time.monotonic() - started < 5
+    with exclusive(path):  # would wait for ever
+        assert path.exists()
 
 
 def test_a_lock_is_free_again_after_an_error(tmp_path):

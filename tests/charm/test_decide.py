@@ -1,4 +1,3 @@
-import time
 from dataclasses import fields
 
 import numpy as np
@@ -142,11 +141,3 @@ def test_the_fallback_is_labelled():
     scores = random_scores(14, 60)
     assert np.array_equal(decide(scores).cpm_fallback, ~scores.states_confidence)
     assert decide(scores, CharmSettings(cpm=CpmSettings("contradiction"))).cpm_fallback.all()
-
-
-def test_2100_trajectories_take_well_under_a_second():
-    scores = random_scores(15, 2100)
-    decide(scores)
-    start = time.perf_counter()
-    decide(scores)
-    assert time.perf_counter() - start < 0.5

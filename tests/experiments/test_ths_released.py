@@ -1,7 +1,6 @@
 """The experiment against plain pandas on the released files, and against published values."""
 
 import os
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -25,10 +24,7 @@ pytestmark = [
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     context = RunContext(folder, folder, "ths_released", Terminal(quiet=True))
-    start = time.monotonic()
-    found = ths_released.run(compose(["+exp=ths_released"]), context)
-    assert time.monotonic() - start < 10
-    return found
+    return ths_released.run(compose(["+exp=ths_released"]), context)
 
 
 @pytest.fixture(scope="module")

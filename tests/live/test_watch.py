@@ -46,10 +46,10 @@ def test_a_verdict_record_holds_what_it_was_decided_by(tmp_path):
 @pytest.mark.parametrize(("policy", "action"), [("fail_open", ""), ("fail_closed", "HITL")])
 def test_too_slow(tmp_path, policy, action):
     log = AuditLog(tmp_path / "a.jsonl")
-    watch = Watch(policy, Models(Slow(0.5), Words()), timeout_s=0.05, audit=log)
+    watch = Watch(policy, Models(Slow(2.0), Words()), timeout_s=0.05, audit=log)
     start = time.monotonic()
     seen = watch.observe("t", trajectory().stages[0])
-    assert time.monotonic() - start < 0.4
+    assert time.monotonic() - start < 1.9  # it did not wait for the models
     assert (seen.failure, seen.action, seen.verdict) == ("timeout", action, None)
     assert orjson.loads(log.path.read_bytes())["reason"] == "timeout"
     # What comes too late changes nothing: the stage stays unscored.
