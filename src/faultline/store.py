@@ -44,7 +44,10 @@ class AppendStore:
         Raises:
             StoreError: A line that is not the last is broken.
         """
-        return dict(self._lines())
+        records = dict(self._lines())
+        # Another process may have written since: what is known must go with where the file ends.
+        self._known = set(records)
+        return records
 
     def append(self, records: Sequence[tuple[str, Any]]) -> None:
         """Write finished records and wait until the disk has them.

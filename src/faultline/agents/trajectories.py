@@ -81,7 +81,8 @@ def generate(
         everything = list(jobs)
         mine = _made_here.setdefault(store.path.absolute(), set())
         wanted = {job.id_in(dataset) for job in everything} - mine
-        store.drop(wanted if again else wanted & _timed_out(store))
+        late = _timed_out(store)  # reads the store anew: another process may have written since
+        store.drop(wanted if again else wanted & late)
         mine |= wanted
         known = store.ids()
         pending = [job for job in everything if job.id_in(dataset) not in known]
